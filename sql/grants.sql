@@ -26,8 +26,8 @@ GRANT PROCESS ON *.* TO 'applier'@'%';
 -- sql_require_primary_key = ON at the first table without a primary key. Set both to OFF, or GRANT SESSION_VARIABLES_ADMIN ON *.*:
 -- then the applier does so in its own sessions.
 
--- Each replicated schema: rows (REPLACE and DELETE; no row is updated), then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA
+-- Each replicated schema: rows (REPLACE and DELETE; UPDATE is for a binlog whose tables have foreign keys with actions), then DDL. CREATE and DROP also allow CREATE SCHEMA and DROP SCHEMA
 -- of that name. SHOW VIEW lets the applier compare a view before and after its DDL. TRIGGER lets the table check see triggers, which would
 -- change rows; the applier creates none. In a schema's name write \_ for _ (`my\_shop`.*): a bare _ stands for any character.
-GRANT SELECT, INSERT, DELETE ON shop.* TO 'applier'@'%';
+GRANT SELECT, INSERT, UPDATE, DELETE ON shop.* TO 'applier'@'%';
 GRANT CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW, TRIGGER ON shop.* TO 'applier'@'%';

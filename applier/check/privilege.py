@@ -11,6 +11,7 @@ from applier.config import Config
 from applier.model.events import TableName
 from applier.sinks.mysql.grants import Grants
 from applier.sinks.mysql.queries import QUERIES
+from applier.sources.binlog.settings import BinlogSettings
 
 
 class Useful(NamedTuple):
@@ -25,6 +26,10 @@ DDLS: Final = Useful(
     ("CREATE", "ALTER", "INDEX", "DROP", "REFERENCES", "CREATE VIEW", "SHOW VIEW", "TRIGGER"),
     "a DDL that needs them will stop the replica",
 )
+ORDERED: Final = Useful(
+    (*DDLS.privileges, "UPDATE"), f"{DDLS.harm}, and without UPDATE so will rows of tables with ON DELETE CASCADE and the like"
+)
+"""Of a binlog, whose rows may have to be updated (``planner.key_actions``)."""
 BOOKKEEPING: Final = (*ROWS, "UPDATE")
 MIGRATION: Final = ("CREATE", "ALTER", "INDEX")
 """What making the tables of the bookkeeping takes. sql/grants.sql gives more, for migrations to come."""
@@ -40,8 +45,9 @@ def privilege_findings(
     yield _of_schema(grants, user, config.sink.bookkeeping_schema, (*BOOKKEEPING, *(MIGRATION if is_new else ())), LATER)
     if patience_s is None:
         return
+    useful = ORDERED if isinstance(config.source_settings(), BinlogSettings) else DDLS
     for schema in target_schemas(config, shared, patience_s):
-        yield _of_schema(grants, user, schema, ROWS, DDLS)
+        yield _of_schema(grants, user, schema, ROWS, useful)
     if not grants.allows("PROCESS", ANYWHERE):
         missing = "PROCESS is missing; it is optional, and shows which session blocks a DDL"
         yield warning("sink: privileges", missing, f"GRANT PROCESS ON *.* TO {_account(user)}")

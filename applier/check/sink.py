@@ -1,7 +1,7 @@
 """Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. ``mysql_server`` examines the server."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,7 +12,8 @@ from applier.config import Config
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
-from applier.planner.table_check import SinkTable
+from applier.planner.key_actions import KeyGroups, KeyLink
+from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
 from applier.replica.starting_ts import starting_ts
 from applier.replica.table_guard import TableGuard
 from applier.sinks.factory import open_sink
@@ -33,6 +34,12 @@ TABLES: Final = "sink: tables"
 NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
 MISSING: Final = "missing_revisions"
+KEYS: Final = "sink: foreign keys"
+LACKING_REMEDY: Final = (
+    "If the replica has caught up, add the key to the sink's table as upstream has it, then give back what its actions have missed: "
+    "`applier verify --fix-sql`"
+)
+MOST_NAMED: Final = 5
 FIRST: Final = "0001"
 """The revision that makes the bookkeeping."""
 
@@ -141,10 +148,25 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
             except NeedsOperator as error:
                 yield of_error(TABLES, error)
         return
+    if upstream is not None and (links := sink.foreign_keys()) is not None:
+        changes = {table: what for table, what in upstream.silent_changes().items() if table in tables}
+        yield from lacking_keys(links, changes, config.acceptance)
     expected = [*tables.values(), *new]
     present = len(sink.examine(expected)) if expected else 0
     absent = f"; {count(len(expected) - present, 'other')} of upstream not there yet" if present < len(expected) else ""
     yield ok(TABLES, f"the table check passes for {count(present, 'table')}{absent}")
+
+
+def lacking_keys(links: Sequence[KeyLink], changes: Mapping[FoldedName, str], accept: Acceptance) -> Iterator[CheckFinding]:
+    """Tell which keys with actions upstream's tables have today (``changes``) and the sink's lack.
+
+    Their DDL is still to come, or the sink's tables were made without them.
+    """
+    groups = KeyGroups(links, accept)
+    lacking = {what for table, what in changes.items() if not groups.group(table) and not accept.accepts(table, DifferenceKind.FOREIGN_KEY)}
+    if lacking:
+        named = ", ".join(sorted(lacking)[:MOST_NAMED]) + (", …" if len(lacking) > MOST_NAMED else "")
+        yield warning(KEYS, f"the sink lacks {named}", LACKING_REMEDY)
 
 
 def _upstream(config: Config) -> UpstreamCatalogue | None:

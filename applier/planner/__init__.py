@@ -9,7 +9,7 @@ from applier.model.segment import SegmentWindow
 from applier.planner.column_match import bytes_key_names, key_names, unique_names
 from applier.planner.plan import NO_KEY, NO_KEY_REMEDY, Planned, PlanTarget, plan_bucket, plan_segments
 from applier.planner.rejected_rows import STOP, QuarantinePolicy
-from applier.planner.sink_key import route, sink_key_of
+from applier.planner.sink_key import Moved, route, sink_key_of
 from applier.planner.time_slices import sliced
 from applier.planner.transactions import TransactionSet, count_transactions
 
@@ -17,6 +17,7 @@ __all__ = [
     "NO_KEY",
     "NO_KEY_REMEDY",
     "STOP",
+    "Moved",
     "PlanTarget",
     "Planned",
     "QuarantinePolicy",

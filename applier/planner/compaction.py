@@ -7,7 +7,7 @@ source keeps the order of a transaction: ``final_rows``.
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from applier.model.chunk import Chunk
 from applier.model.errors import ApplierError, InvariantViolation
@@ -18,6 +18,7 @@ from applier.planner.column_match import Origin, bytes_key_names, is_partial, ke
 from applier.planner.division import divided, selected
 from applier.planner.final_rows import FinalRows, Key, RowPlace
 from applier.planner.keyless import KeylessRows
+from applier.planner.ordered_rows import OrderedRows
 from applier.planner.partial_rows import ColumnSet, PartialRows, RowsOfTable
 from applier.planner.transactions import TransactionSet
 
@@ -30,6 +31,13 @@ OnBadKey: TypeAlias = Callable[[RowPlace, ApplierError], None]
 """Takes a row whose key cannot be read from its image out of the plan, or raises the error."""
 
 
+class RowOrder(NamedTuple):
+    """``keeps_order``: as in ``RowDecoder``. ``tables``: those of which all rows are kept, because they are written in their order."""
+
+    keeps_order: bool = False
+    tables: frozenset[FoldedName] = frozenset()
+
+
 class Compaction:
     """The final rows of one bucket in one segment, table by table. Feed every chunk, or the window's part of it, once; then read."""
 
@@ -39,11 +47,11 @@ class Compaction:
         rekeyed: Mapping[FoldedName, KeyReaders],
         on_bad_key: OnBadKey,
         described: Mapping[FoldedName, TableDescription],
-        *,
-        keeps_order: bool = False,
+        order: RowOrder | None = None,
     ) -> None:
         """``described``: the sink's tables. Rows whose images lack columns of theirs are partial (``PartialRows``)."""
-        self._keeps_order = keeps_order
+        self._keeps_order, ordered = order or RowOrder()
+        self._ordered = {table: OrderedRows() for table in ordered}
         self._window, self._described = window, described
         self._on_bad_key = on_bad_key
         self._rekeyed = rekeyed
@@ -91,13 +99,19 @@ class Compaction:
             elif not origin.shape.handle_key:
                 self._without_key.add(number)
                 return number
+            if table in self._ordered:
+                return number
             if (description := self._described.get(table)) is not None and is_partial(origin.shape, description):
                 self._columns[number] = frozenset(column.name.casefold() for column in origin.shape.columns)
         return number
 
     def _inside(self, chunk: Chunk, numbers: Sequence[int]) -> Chunk:
         """Return the rows inside of the window."""
-        is_keyed = [number in self._readers or bool(self.origins[number].shape.handle_key) for number in numbers]
+        # Rows that are written in order, as those without a key, are never applied again.
+        is_keyed = [
+            (number in self._readers or bool(self.origins[number].shape.handle_key)) and self._names[number] not in self._ordered
+            for number in numbers
+        ]
         bounds = [
             self._window.bound(self.origins[number].stream, self._names[number], keyed=keyed)
             for number, keyed in zip(numbers, is_keyed, strict=True)
@@ -118,6 +132,9 @@ class Compaction:
             origin = array("i", (numbers[min(used)],)) * len(rows.origin)
         else:
             origin = array("i", map(numbers.__getitem__, rows.origin))
+        if (ordered := self._ordered.get(table)) is not None:
+            ordered.feed(rows, keys, origin)
+            return
         # By the rows of the window, not of the chunk: another table may have had the name before.
         if self._without_key and not self._without_key.isdisjoint(map(numbers.__getitem__, used)):
             self._keyless.setdefault(table, KeylessRows()).feed(rows, origin)
@@ -154,6 +171,11 @@ class Compaction:
             else:
                 kept.append(row)
         return selected(rows, kept), keys
+
+    def ordered(self) -> dict[FoldedName, FinalRows]:
+        """Return all rows of each table that is written in order, once."""
+        found, self._ordered = {table: rows.finish() for table, rows in self._ordered.items()}, {}
+        return {table: rows for table, rows in found.items() if rows.keys}
 
     def tables(self) -> Iterator[tuple[FoldedName, FinalRows, PartialRows | None]]:
         """Yield each table's final rows, and its partial ones; of a table without a key all rows.

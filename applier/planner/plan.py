@@ -17,11 +17,12 @@ from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import SegmentWindow, are_contiguous
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names
-from applier.planner.compaction import Compaction
+from applier.planner.compaction import Compaction, RowOrder
 from applier.planner.division import by_window
 from applier.planner.group_rendering import Renderers, TableRenderers
 from applier.planner.keyless import EqualRows, Repeats
 from applier.planner.keyless_plan import KeylessPlan
+from applier.planner.ordered_plan import OrderedPlan, OrderedTable
 from applier.planner.partial_plan import PartialPlan
 from applier.planner.partial_rows import PartialRows
 from applier.planner.placeholders import look_up, placeholders_of
@@ -52,6 +53,8 @@ class PlanTarget(NamedTuple):
     repeats: Repeats | None = None
     equal_rows: EqualRows = EqualRows.ALL
     """What happens to equal rows of such tables that may be one row."""
+    ordered: frozenset[FoldedName] = frozenset()
+    """Tables that are written in the order of their rows, with the actions of foreign keys: ``key_actions``."""
 
 
 Planned: TypeAlias = Statement | RejectedEvent | TransactionSet
@@ -79,7 +82,7 @@ def plan_segments(
     keys = image_keys(target.rekeyed, target.tables, decoder.image_decoder)
     rejected_rows = [RejectedRows(policy, decoder.decode_key) for _ in windows]
     compactions = [
-        Compaction(window, keys, rejected.refuse, target.tables, keeps_order=decoder.keeps_order)
+        Compaction(window, keys, rejected.refuse, target.tables, RowOrder(decoder.keeps_order, target.ordered))
         for window, rejected in zip(windows, rejected_rows, strict=True)
     ]
     for data in chunks:
@@ -140,8 +143,19 @@ def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Table
             yield from _with_placeholders(renderers, rows, partial, plain, whole)
         else:
             yield from _statements(renderers, rows, partial, chosen)
+    yield from OrderedPlan(_ordered_tables(compaction, rejected_rows, tables)).statements()
     yield from rejected_rows.drain()
     yield compaction.transactions()
+
+
+def _ordered_tables(compaction: Compaction, rejected_rows: RejectedRows, tables: _Tables) -> dict[FoldedName, OrderedTable]:
+    found: dict[FoldedName, OrderedTable] = {}
+    for name, final in compaction.ordered().items():
+        rows = PlannedRows(final, compaction.origins, tables.target.rekeyed.get(name), rejected_rows)
+        if (renderers := tables.of(name)) is None:
+            raise _missing(rows, range(len(final)))
+        found[name] = OrderedTable(renderers, rows)
+    return found
 
 
 def _with_placeholders(

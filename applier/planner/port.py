@@ -148,6 +148,21 @@ class RowsDialect(Protocol):
 
 
 @runtime_checkable
+class OrderedDialect(Protocol):
+    """A dialect of a database that executes the actions of foreign keys. Optional: the sink says whether it does."""
+
+    def upserts(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Render statements that insert rows, or update those that have their key; yield (text, rows) as ``replaces``. None is deleted."""
+        ...
+
+    def updates(
+        self, table: TableDescription, new: tuple[Sequence[str], Sequence[str]], key: Sequence[str], old: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Render the UPDATE of one row, found by the literals ``old`` of its ``key``. ``new``: columns and their literals."""
+        ...
+
+
+@runtime_checkable
 class BulkDialect(Protocol):
     """A dialect that loads many rows without a literal for each value. Optional: the planner asks."""
 

@@ -7,7 +7,7 @@ bucket, the table's own; the planner then reads their key from the image.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -17,6 +17,9 @@ from applier.model.events import FoldedName, Shape
 from applier.model.position import Stream
 from applier.planner.catalogue import TableDescription
 from applier.planner.division import packable
+
+ORDERED_BUCKET: Final = 0
+"""Where all rows meet that are written in order."""
 
 
 class KeyedRows(Protocol):
@@ -81,37 +84,51 @@ class _ChunkHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
 _head = msgspec.msgpack.Decoder(_ChunkHead)
 
 
-def route(packed: PackedChunk, rekeyed: Collection[FoldedName], buckets: int, splits: int = 1) -> list[tuple[int, bytes]]:
-    """Return (bucket, chunk bytes): the chunk as it is, or cut in two, with rows of rekeyed tables in their table's bucket.
+class Moved(NamedTuple):
+    """The tables whose rows change their bucket: those that are ``rekeyed``, each as a whole, and all ``ordered`` ones together."""
+
+    rekeyed: Collection[FoldedName]
+    ordered: Collection[FoldedName] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rekeyed or self.ordered)
+
+
+def route(packed: PackedChunk, moved: Moved, buckets: int, splits: int = 1) -> list[tuple[int, bytes]]:
+    """Return (bucket, chunk bytes): the chunk as it is, or cut, with rows of moved tables in the bucket that they are moved to.
 
     With several ``splits`` per bucket (a segment too large for buckets of the usual size), rows are routed one by one.
     """
     if splits > 1:
-        return _divide(unpack(packed.data), rekeyed, buckets, splits)
-    if not rekeyed:
+        return _divide(unpack(packed.data), moved, buckets, splits)
+    if not moved:
         return [(packed.bucket, packed.data)]
-    targets = [_target(shape, packed.bucket, rekeyed, buckets) for _, shape in _head.decode(packed.data).origins]
+    targets = [_target(shape, packed.bucket, moved, buckets) for _, shape in _head.decode(packed.data).origins]
     if all(target == packed.bucket for target in targets):
         return [(packed.bucket, packed.data)]
     chunk = unpack(packed.data)
     return _split(chunk, [targets[origin] for origin in chunk.origin])
 
 
-def _divide(chunk: Chunk, rekeyed: Collection[FoldedName], buckets: int, splits: int) -> list[tuple[int, bytes]]:
-    """Route each row by its key. Rows of a rekeyed table stay together: their keys do not show which belong together."""
+def _divide(chunk: Chunk, moved: Moved, buckets: int, splits: int) -> list[tuple[int, bytes]]:
+    """Route each row by its key. Rows of a moved table stay together: their keys do not show which belong together."""
     seeds = [bucket_seed(shape) for _, shape in chunk.origins]
-    whole = [shape.name.fold() in rekeyed for _, shape in chunk.origins]
-    return _split(
-        chunk,
-        [
-            split_of(seeds[origin], b"" if whole[origin] else key, buckets, splits)
-            for origin, key in zip(chunk.origin, chunk.key, strict=True)
-        ],
-    )
+    whole = [
+        ORDERED_BUCKET if name in moved.ordered else split_of(seed, b"", buckets, splits) if name in moved.rekeyed else None
+        for seed, name in zip(seeds, (shape.name.fold() for _, shape in chunk.origins), strict=True)
+    ]
+    targets = [
+        split_of(seeds[origin], key, buckets, splits) if (target := whole[origin]) is None else target
+        for origin, key in zip(chunk.origin, chunk.key, strict=True)
+    ]
+    return _split(chunk, targets)
 
 
-def _target(shape: Shape, bucket: int, rekeyed: Collection[FoldedName], buckets: int) -> int:
-    return bucket_of(bucket_seed(shape), b"", buckets) if shape.name.fold() in rekeyed else bucket
+def _target(shape: Shape, bucket: int, moved: Moved, buckets: int) -> int:
+    name = shape.name.fold()
+    if name in moved.ordered:
+        return ORDERED_BUCKET
+    return bucket_of(bucket_seed(shape), b"", buckets) if name in moved.rekeyed else bucket
 
 
 def _split(chunk: Chunk, targets: list[int]) -> list[tuple[int, bytes]]:

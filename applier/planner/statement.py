@@ -20,11 +20,13 @@ class Phase(IntEnum):
 
     READ: rows of the sink of which a partial image needs columns. They are read, locked, before anything of the segment is deleted or
     replaced: a REPLACE may delete, through a secondary unique key, the very row that is read. Then all deletes, then the first REPLACE.
+    ORDERED: of tables whose rows are written in their order. All of them come from one place, and keep the order in which it made them.
     """
 
     READ = 0
     DELETE = 1
     REPLACE = 2
+    ORDERED = 3
 
 
 class Statement(NamedTuple):
@@ -46,6 +48,8 @@ class Statement(NamedTuple):
     """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: one segment may insert and delete a row."""
     present: int = 0
     """Of a DELETE by key: how many of its rows upstream had when the segment began: the segment has nothing of them before the delete."""
+    checks_keys: bool = False
+    """Whether the database checks foreign keys and executes their actions."""
 
     @property
     def size(self) -> int:

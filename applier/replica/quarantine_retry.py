@@ -134,13 +134,18 @@ class QuarantineRetry:
         if not rows:
             return []
         tables = self._tables.describe(reported)
+        rekeyed = rekeyed_tables(reported, tables)
+        if self._tables.ordered(reported, rekeyed):
+            # Later events have been applied, and an action of today's might delete what upstream has.
+            message = "foreign keys join the event's table to others, so its rows are written in order"
+            raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place, table=str(reported[0].name))
         times = [row.placed.commit_ts for row in rows]
         # A window around the event's own transactions, so that the ordinary planner renders it.
         window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)), again=False, settled_tables=frozenset())
         planned = plan_bucket(
             [_chunk(place.stream, rows)],
             window,
-            PlanTarget(tables, rekeyed_tables(reported, tables), self._sink.dialect),
+            PlanTarget(tables, rekeyed, self._sink.dialect),
             self._source.decoder,
         )
         statements = [item for item in planned if not isinstance(item, TransactionSet)]
@@ -157,7 +162,16 @@ def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
 def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
     shape, ts = row.placed.shape, Ts(row.placed.commit_ts)
     return TableRows(
-        shape.name, key_names(shape), 1, ts, ts, Offset(row.offset), bytes_key_names(shape), stream, unique_columns=unique_names(shape)
+        shape.name,
+        key_names(shape),
+        1,
+        ts,
+        ts,
+        Offset(row.offset),
+        bytes_key_names(shape),
+        stream,
+        unique_columns=unique_names(shape),
+        hides_actions=shape.hides_actions,
     )
 
 

@@ -177,6 +177,7 @@ class SegmentWriter:
     ) -> PreparePlan:
         tables = self._tables.describe(rows_of_tables)
         rekeyed = rekeyed_tables(rows_of_tables, tables)
+        ordered = self._tables.ordered(rows_of_tables, rekeyed)
         log, repeats = self._rules.repeats, None
         if log is None:
             refuse_keyless(rows_of_tables, rekeyed)
@@ -190,6 +191,7 @@ class SegmentWriter:
             ranges=ranges,
             tables=tables,
             rekeyed=rekeyed,
+            ordered=ordered,
             rows=rows,
             size=size,
             buckets=self._rules.buckets,

@@ -19,6 +19,7 @@ from applier.planner import NO_KEY, NO_KEY_REMEDY, sink_key_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import Acceptance
 from applier.planner.table_check.upstream import UpstreamTables
+from applier.replica.sink_keys import SinkKeys
 from applier.replica.table_guard import TableGuard
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
@@ -38,8 +39,9 @@ class SinkTables:
         note: Callable[..., None] = _silent,
         upstream: UpstreamTables | None = None,
     ) -> None:
-        self._sink, self._reserved = sink, sink.reserved
+        self._sink, self._reserved, self._upstream = sink, sink.reserved, upstream
         self._guard = TableGuard(sink, accept or Acceptance(), note, upstream)
+        self._keys = SinkKeys(sink, accept or Acceptance(), (lambda _: False) if upstream is None else upstream.is_left_out)
         self._catalogue: dict[FoldedName, TableDescription] = {}
         self._early: dict[FoldedName, frozenset[str]] = {}
         """The columns that rows carry before the DDLs that add them."""
@@ -64,6 +66,7 @@ class SinkTables:
         """Forget all tables: state is reloaded from the sink."""
         self._catalogue.clear()
         self._guard.forget()
+        self._keys.forget()
 
     def unless_kept(self, ddl: DdlEvent) -> DdlEvent:
         """Return a DDL without its refusal, if that holds only where the sink lacks a table that is left out, and the sink has it."""
@@ -80,6 +83,7 @@ class SinkTables:
         self.changes += 1
         # Every name that the statement touches, not only the event's: a RENAME event carries the new name alone (DESIGN.md 3).
         touched = touches(ddl)
+        self._keys.executed(ddl, touched)
         if touched is None:
             self._catalogue.clear()
             return
@@ -106,6 +110,14 @@ class SinkTables:
             described = self._sink.describe([table.name for table in missing])
             self._catalogue |= {folded: self._expected(folded, self._compared(folded, table)) for folded, table in described.items()}
         return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
+
+    def ordered(self, tables: Iterable[TableRows], rekeyed: Collection[FoldedName]) -> frozenset[FoldedName]:
+        """Return the tables whose rows are written in order, with these rows. NeedsOperator: they cannot be."""
+        return self._keys.ordered(tables, rekeyed)
+
+    def may_be_ordered(self, table: TableRows) -> bool:
+        """Whether rows of the table may have to be written in order with those of others."""
+        return self._upstream is not None and self._keys.joins(table.name.fold())
 
     def explained(
         self, error: NeedsOperator, tables: Mapping[FoldedName, TableDescription]

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.planner.table_check import Acceptance, Difference, DifferenceKind, Evidence, SinkTable, UniqueIndex, differences_of
-from applier.planner.table_check.difference import silent_change
 from applier.planner.table_check.upstream import UpstreamKeys, UpstreamTables
 from applier.telemetry.log_event import LogEvent
 
@@ -48,7 +47,7 @@ class TableGuard:
         open_differences = [
             (folded, difference)
             for folded, table in sorted(self._sink.examine(tables).items())
-            for difference in (*self._silent_changes(folded), *differences_of(table, new_collations=self._accept.new_collations))
+            for difference in differences_of(table, new_collations=self._accept.new_collations)
             if not self._is_accepted(folded, difference) and not self._is_explained(folded, difference)
         ]
         if not open_differences:
@@ -85,9 +84,6 @@ class TableGuard:
         """Remember a statement that has run: it explains what it has made."""
         if self._evidence is not None:
             self._evidence.add(ddl)
-        # Other DDLs make no foreign key, and upstream's tables are many.
-        if "references" in ddl.query.casefold():
-            self._forget_upstream()
 
     def _is_accepted(self, table: FoldedName, difference: Difference) -> bool:
         if not self._accept.accepts(table, difference.kind):
@@ -111,10 +107,6 @@ class TableGuard:
         if self._has_collation(table, difference.column, names):
             return True
         return any(self._statements().explains_collation(table, name) for name in names)
-
-    def _silent_changes(self, table: FoldedName) -> tuple[Difference, ...]:
-        what = None if self._upstream is None else self._upstream.silent_changes().get(table)
-        return () if what is None else (silent_change(what),)
 
     def _forget_upstream(self) -> None:
         if self._upstream is not None:

@@ -10,6 +10,7 @@ from typing import Protocol, Self
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
+from applier.planner.key_actions import KeyLink
 from applier.planner.port import Dialect
 from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
@@ -106,6 +107,10 @@ class Sink(Protocol):
 
         May be asked for all tables of a replica at once: the number of statements does not depend on them.
         """
+        ...
+
+    def foreign_keys(self, tables: Collection[TableName] | None = None) -> Sequence[KeyLink] | None:
+        """Return the foreign keys of these tables, or of all, as they are now; None: the database does not execute their actions."""
         ...
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:

@@ -32,6 +32,8 @@ class PreparePlan:
     ranges: Mapping[RangeId, RangeContent]
     tables: Mapping[FoldedName, TableDescription]
     rekeyed: Mapping[FoldedName, tuple[str, ...]]
+    ordered: frozenset[FoldedName] = frozenset()
+    """The tables that are written in the order of their rows (``PlanTarget.ordered``)."""
     rows: int
     """Rows of all segments at most, before compaction: the measure of how much parallelism pays."""
     size: int = 0
@@ -59,7 +61,7 @@ class PreparePlan:
     @property
     def is_rerouted(self) -> bool:
         """Whether rows must change their bucket first: the listeners have dealt them by their handle keys, into ``buckets``."""
-        return bool(self.rekeyed) or self.bucket_splits > 1
+        return bool(self.rekeyed or self.ordered) or self.bucket_splits > 1
 
     @property
     def reducers(self) -> int:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, NeedsOperator
 from applier.model.rejected_event import RejectedEvent
-from applier.planner import PlanTarget, TransactionSet, plan_segments, route
+from applier.planner import Moved, PlanTarget, TransactionSet, plan_segments, route
 from applier.planner.statement import Phase, Statement
 from applier.sources.port import Decoder
 from applier.tasks.handover import Failure, RangesEnd, RoutedEnd, Sent, chunks_of_ranges
@@ -44,7 +44,7 @@ def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | Ran
     sent = Sent()
     try:
         for packed in _selected(plan, elements, 1):
-            for reducer, data in route(packed, plan.rekeyed, plan.buckets, plan.bucket_splits):
+            for reducer, data in route(packed, Moved(plan.rekeyed, plan.ordered), plan.buckets, plan.bucket_splits):
                 sent.count(reducer, data)
                 yield reducer, data
     except ApplierError as error:
@@ -58,7 +58,7 @@ def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | Ran
 
 def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: Decoder) -> Iterator[Planned]:
     """Compact the chunks of one reducer (rows of one key are together); yield the statements of each segment, and what they are."""
-    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats, plan.equal_rows)
+    target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats, plan.equal_rows, plan.ordered)
     if plan.writers:
         yield from _render_rows(plan, reducer, plan_segments(chunks, plan.windows, target, decoder, plan.policy, bulk=plan.bulk))
         return

@@ -1,6 +1,6 @@
 """A replica of a binlog in this process: the real source, engine and sink, without Spark. Each run is a new start of the program."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
@@ -11,6 +11,7 @@ from applier.replica.shutdown import Shutdown
 from applier.run.catchup import CatchupResult
 from applier.selection import EVERYTHING, TableSelection
 from applier.sinks.factory import open_sink
+from applier.sinks.port import Sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import binlog_decoder, open_source
@@ -34,6 +35,8 @@ class BinlogReplica:
     observer: Observer = field(default_factory=SilentObserver)
     selection: TableSelection = EVERYTHING
     quarantines: frozenset[str] = frozenset()
+    writes_keyless: bool = False
+    wrap: Callable[[Sink], Sink] = field(default=lambda sink: sink)
 
     def moved(self, url: str) -> None:
         """Follow the server at another address from the next run on."""
@@ -87,5 +90,13 @@ class BinlogReplica:
     def _opened(self) -> Iterator[Replica]:
         with open_source(self.source, binlog_decoder(self.selection)) as source:
             yield Replica(
-                self.url, source, policy=self.policy, name=NAME, accept=self.accept, observer=self.observer, quarantines=self.quarantines
+                self.url,
+                source,
+                policy=self.policy,
+                name=NAME,
+                accept=self.accept,
+                observer=self.observer,
+                quarantines=self.quarantines,
+                writes_keyless=self.writes_keyless,
+                wrap=self.wrap,
             )

@@ -7,7 +7,7 @@ SPACE, which TiDB's own ``utf8mb4_bin`` has too; every other one needs upstream'
 
 Foreign keys are not compared. Writers switch ``foreign_key_checks`` off (SQLite: ``PRAGMA foreign_keys``). Then neither DELETE nor REPLACE
 fires an action, of this table's keys or of those that reference it (tested on each server). Upstream sends the rows of its own cascades as
-events.
+events, or its tables are written in order, with their actions (``planner.key_actions``).
 """
 
 from collections.abc import Iterable
@@ -210,14 +210,10 @@ def _of_expression(index: str) -> Difference:
     )
 
 
-def silent_change(what: str) -> Difference:
-    """Describe what changes rows upstream without an event."""
-    return Difference(
-        DifferenceKind.FOREIGN_KEY,
-        what,
-        "upstream's server does not write to the binlog what such an action deletes or changes",
-        "Let upstream's applications delete and change the rows themselves, and give the key the actions RESTRICT or NO ACTION there",
-    )
+def silent_change(what: str, *, remedy: str) -> Difference:
+    """Describe a foreign key whose actions upstream executes without an event, and the sink cannot."""
+    harm = "upstream's server does not write to the binlog what its actions delete or change"
+    return Difference(DifferenceKind.FOREIGN_KEY, what, harm, remedy)
 
 
 def unique_index_difference(index: str) -> Difference:

@@ -1,7 +1,6 @@
 """Upstream's own tables, where the source can ask for them: what its events do not show. Statements that are older than the replica, too.
 
-They are asked as they are now, which is later than the rows that are applied. So they explain a difference, and never make one; foreign
-keys are the exception, because what their actions change never arrives.
+They are asked as they are now, which is later than the rows that are applied. So they explain a difference, and never make one.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,8 +31,8 @@ class UpstreamTables(Protocol):
         """Raise NeedsOperator if upstream has two tables of one of these names, apart from case. Asked before a table's first row."""
         ...
 
-    def silent_changes(self) -> Mapping[FoldedName, str]:
-        """Return tables whose rows upstream changes without telling, each with what does it. Asked before a table's first row."""
+    def is_left_out(self, table: FoldedName) -> bool:
+        """Return whether upstream's table of this name is not a part of the replica."""
         ...
 
     def forget(self) -> None:

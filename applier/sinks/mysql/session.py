@@ -54,6 +54,9 @@ class Purpose(Enum):
 class ServerSession(SingleSession):
     """One session of a server of the MySQL family, as ``open_session`` sets it up. It cannot reconnect."""
 
+    checks_keys = False
+    """Whether ``foreign_key_checks`` was switched on since."""
+
     def end(self) -> None:
         """Close the socket: PyMySQL opens no other one."""
         driver_of(self)._force_close()  # noqa: SLF001 - close() would wait for a server that is silent

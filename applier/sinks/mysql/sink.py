@@ -11,6 +11,7 @@ from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
+from applier.planner.key_actions import KeyLink
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
@@ -24,6 +25,7 @@ from applier.sinks.mysql.ddl.loaded import run_loaded
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.errors import translate
+from applier.sinks.mysql.foreign_keys import foreign_keys
 from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.mysql.queries import FILE, QUERIES
@@ -135,6 +137,10 @@ class MysqlSink(SqlSink):
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         """Examine the sink's tables for the table check; missing ones are left out."""
         return self._read(lambda connection: examine(connection, tables), "examining tables")
+
+    def foreign_keys(self, tables: Collection[TableName] | None = None) -> Sequence[KeyLink] | None:
+        """Return the foreign keys of these tables, or of all; None on TiDB, whose actions are not tested."""
+        return self._read(lambda connection: foreign_keys(connection, tables), "reading foreign keys")
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
         """Return those of the tables that exist and hold a row."""

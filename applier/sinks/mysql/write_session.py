@@ -40,6 +40,9 @@ class MysqlWriteSession:
 
         BulkRefused: a load that was not exact.
         """
+        if statement.checks_keys is not self.connection.checks_keys:
+            execute_text(self.connection, f"SET SESSION foreign_key_checks = {int(statement.checks_keys)}")
+            self.connection.checks_keys = statement.checks_keys
         if statement.data:
             load(self.connection, statement)
             return statement.rows

@@ -132,6 +132,10 @@ class SqliteSink(SqlSink):
         with snapshot(self._engine, self._path) as connection:
             return examine(raw(connection), tables)
 
+    def foreign_keys(self, tables: Collection[TableName] | None = None) -> None:  # noqa: ARG002 - of the port
+        """Return None: the tables of the file have none."""
+        return
+
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
         """Return those of the tables that exist and hold a row."""
         with snapshot(self._engine, self._path) as connection:

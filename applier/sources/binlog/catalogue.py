@@ -49,9 +49,26 @@ class UpstreamCatalogue:
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
         """Ask for each table by its name: the server opens no others then."""
         if self._names is None:
-            names = (TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES))
-            self._names = {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
+            self._names = self._sink_names()
         return {table: self._definition(name) for table in tables if (name := self._names.get(table)) is not None}
+
+    def _sink_names(self) -> dict[FoldedName, TableName]:
+        names = [TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES)]
+        # Of two tables with one name in the sink, the replica has the second one.
+        names.sort(key=self._selection.has)
+        return {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
+
+    def is_left_out(self, table: FoldedName) -> bool:
+        """Ask the selection, by upstream's name; a table that was dropped since is taken to have the same one in the sink.
+
+        A table of which an event filter leaves rows out is no part either: what they would do to other tables does not happen.
+        """
+        if self._selection.is_everything:
+            return False
+        if self._names is None:
+            self._names = self._sink_names()
+        name = self._names.get(table, TableName(*table))
+        return not self._selection.has(name) or bool(self._selection.ignored_rows(name))
 
     def check_names(self, tables: Collection[FoldedName]) -> None:
         """Raise NeedsOperator if upstream has two of these tables, whose names differ only in case."""

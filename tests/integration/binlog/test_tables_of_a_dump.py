@@ -3,7 +3,6 @@
 import pytest
 
 from applier.model.errors import NeedsOperator
-from applier.planner.table_check import DifferenceKind
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.mysql_replica import read, run
 from tests.rig.binlog_replica import BinlogReplica
@@ -39,21 +38,6 @@ def test_a_unique_key_that_upstream_lacks_stops_the_replica(primary, mariadb_sin
     primary.run("INSERT INTO shop.item VALUES (1, 'Bob'), (2, 'Bob')")
     with pytest.raises(NeedsOperator, match="unique index only_here"):
         replica.catch_up()
-
-
-@pytest.mark.on_one_server("mariadb", reason="MySQL writes what a foreign key's action changes to the binlog from 9.6 on")
-def test_actions_of_foreign_keys_stop_the_replica_unless_they_are_accepted(primary, mariadb_sink):
-    key = "CONSTRAINT of FOREIGN KEY (customer) REFERENCES shop.customer (name) ON DELETE CASCADE"
-    replica = loaded(primary, mariadb_sink)
-    primary.run(
-        f"ALTER TABLE shop.item ADD {key}", "INSERT INTO shop.item VALUES (1, 'Bob')", "DELETE FROM shop.customer WHERE name = 'Bob'"
-    )
-    with pytest.raises(NeedsOperator, match="foreign key of of shop"):
-        replica.catch_up()
-    replica.accept = {"shop.*": (DifferenceKind.FOREIGN_KEY,)}
-    replica.catch_up()
-    assert read(mariadb_sink, "SELECT name FROM shop.customer") == [("Ann",)]
-    assert read(mariadb_sink, "SELECT id FROM shop.item") == [(1,)]
 
 
 def test_two_tables_whose_names_differ_only_in_case_stop_the_replica(primary, mariadb_sink):

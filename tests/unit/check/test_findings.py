@@ -15,14 +15,17 @@ from applier.check.machine import disk_findings, machine_memory, memory_finding,
 from applier.check.mysql_server import version_finding
 from applier.check.privilege import BOOKKEEPING, LATER, MIGRATION, _of_schema
 from applier.check.shared_facts import SharedFacts
+from applier.check.sink import lacking_keys
 from applier.check.spark import examine_spark, java_finding, python_finding, speculation_finding
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import resolved_findings
 from applier.check.topic_tail import TopicTail
 from applier.config import load_config
 from applier.model.errors import ConfigError, SinkError
-from applier.model.events import TableName
+from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
+from applier.planner.key_actions import KeyLink
+from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
 from applier.sinks.mysql.grants import Grants
@@ -304,3 +307,13 @@ def test_privileges_that_were_granted_table_by_table_refuse_no_replica_that_runs
 def test_a_new_replica_needs_only_the_privileges_that_make_its_bookkeeping():
     grants = ["GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON `applier`.* TO `u`@`%`"]
     assert _of_schema(Grants(grants), "u@%", "applier", (*BOOKKEEPING, *MIGRATION), LATER).level is Severity.WARNING
+
+
+def test_a_key_that_the_sink_lacks_is_named():
+    child, parent = FoldedName("shop", "child"), FoldedName("shop", "parent")
+    key = KeyLink("of", child, parent, "CASCADE", "RESTRICT")
+    changes = {child: str(key), parent: str(key)}
+    assert list(lacking_keys([key], changes, Acceptance())) == []
+    assert list(lacking_keys([], changes, Acceptance({"shop.*": (DifferenceKind.FOREIGN_KEY,)}))) == []
+    (found,) = lacking_keys([key._replace(on_delete="RESTRICT")], changes, Acceptance())
+    assert (found.level, found.detail) == (Severity.WARNING, f"the sink lacks {key}")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from applier.model.chunk import pack
 from applier.model.position import Stream
-from applier.planner import PlanTarget, TransactionSet, count_transactions, plan_bucket, route
+from applier.planner import Moved, PlanTarget, TransactionSet, count_transactions, plan_bucket, route
 from applier.planner.final_rows import SUPERSEDED_ROWS, FinalRows
 from applier.planner.statement import Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
@@ -90,7 +90,7 @@ def test_a_bucket_that_is_split_over_several_reducers_gives_what_it_gives_whole(
     reducers: dict[int, list[bytes]] = {}
     for number, one in enumerate(chunks):
         packed = pack(0, chunk(*one, stream=Stream("feed", number)))
-        for bucket, data in route(packed, (), buckets, splits):
+        for bucket, data in route(packed, Moved(()), buckets, splits):
             reducers.setdefault(bucket, []).append(data)
     for data in reducers.values():
         *statements, commits = plan_bucket(data, between(), TARGET, OPEN_PROTOCOL)

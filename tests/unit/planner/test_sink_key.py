@@ -7,7 +7,7 @@ import pytest
 from applier.model.chunk import PackedChunk, bucket_of, bucket_seed, pack, unpack
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
 from applier.model.position import Stream
-from applier.planner import route, sink_key_of
+from applier.planner import Moved, route, sink_key_of
 from tests.builders.planning import INT, KEY, ORDERS, TEXT, between, chunk, gone, packed, plan, put, shape, sink_column, sink_table, written
 
 BY_ID = shape(("id", INT, KEY), ("code", INT, 1), ("name", TEXT, 64))
@@ -164,34 +164,34 @@ def foreign(*rows: object) -> PackedChunk:
 
 def test_without_rekeyed_tables_chunks_pass_untouched() -> None:
     original = foreign(put(5, 1, 70, "a", shape=BY_ID))
-    [(bucket, data)] = route(original, {}, BUCKETS)
+    [(bucket, data)] = route(original, Moved({}), BUCKETS)
     assert bucket == original.bucket
     assert data is original.data
 
 
 def test_a_chunk_without_rows_of_rekeyed_tables_passes_untouched() -> None:
     original = foreign(put(5, 1, shape=CARTS))
-    [(bucket, data)] = route(original, {ORDERS: ("id",)}, BUCKETS)
+    [(bucket, data)] = route(original, Moved({ORDERS: ("id",)}), BUCKETS)
     assert bucket == original.bucket
     assert data is original.data
 
 
 def test_a_chunk_that_lies_in_the_tables_own_bucket_passes_untouched() -> None:
     original = pack(own_bucket(), chunk(put(5, 1, 70, "a", shape=BY_ID)))
-    assert route(original, {ORDERS: ("id",)}, BUCKETS) == [(own_bucket(), original.data)]
+    assert route(original, Moved({ORDERS: ("id",)}), BUCKETS) == [(own_bucket(), original.data)]
 
 
 def test_rows_of_a_rekeyed_table_go_to_the_tables_own_bucket_and_the_others_stay() -> None:
     rows = [put(5, 1, shape=CARTS), put(6, 1, 70, "a", shape=BY_ID), put(7, 2, shape=CARTS), put(8, 1, 70, "b", shape=BY_CODE)]
     original = foreign(*rows)
-    parts = {bucket: unpack(data) for bucket, data in route(original, {ORDERS: ("id",)}, BUCKETS)}
+    parts = {bucket: unpack(data) for bucket, data in route(original, Moved({ORDERS: ("id",)}), BUCKETS)}
     assert parts == {original.bucket: chunk(rows[0], rows[2]), own_bucket(): chunk(rows[1], rows[3])}
 
 
 def test_all_rows_of_a_rekeyed_table_meet_in_one_bucket_whichever_stream_and_key_they_have() -> None:
     first = foreign(put(6, 1, 70, "a", shape=BY_ID))
     second = pack((own_bucket() + 2) % BUCKETS, chunk(put(8, 1, 70, "b", shape=BY_CODE), stream=Stream("other", 0)))
-    buckets = {bucket for packed_chunk in (first, second) for bucket, _ in route(packed_chunk, {ORDERS: ("id",)}, BUCKETS)}
+    buckets = {bucket for packed_chunk in (first, second) for bucket, _ in route(packed_chunk, Moved({ORDERS: ("id",)}), BUCKETS)}
     assert buckets == {own_bucket()}
 
 
@@ -199,9 +199,17 @@ def test_all_rows_of_a_rekeyed_table_meet_in_one_bucket_whichever_stream_and_key
 def test_divided_buckets_hold_all_rows_and_all_versions_of_a_key_in_one_part(rekeyed) -> None:
     rows = [put(ts, number, ts, "x", shape=BY_ID) for ts in (1, 2) for number in range(40)]
     whole = pack(0, chunk(*rows))
-    divided = {target: unpack(data) for target, data in route(whole, rekeyed, 1, 5)}
+    divided = {target: unpack(data) for target, data in route(whole, Moved(rekeyed), 1, 5)}
     assert sum(len(part.key) for part in divided.values()) == len(rows)
     keys = [set(part.key) for part in divided.values()]
     assert sum(map(len, keys)) == len(set().union(*keys)) == 40
     assert divided.keys() <= set(range(5))
     assert len(divided) == (1 if rekeyed else 5)
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_rows_that_are_written_in_order_meet_in_one_bucket_whatever_their_table(splits) -> None:
+    other = BY_ID._replace(table="items")
+    rows = [put(1, number, 1, "x", shape=shape) for number in range(20) for shape in (BY_ID, other)]
+    moved = Moved({}, {BY_ID.name.fold(), other.name.fold()})
+    assert {target for bucket in range(BUCKETS) for target, _ in route(pack(bucket, chunk(*rows)), moved, BUCKETS, splits)} == {0}

@@ -1,0 +1,159 @@
+"""The statements of rows that are written in their order, with the actions of foreign keys (``key_actions``).
+
+As the server's own replica does it: a row is inserted, updated by its old key or deleted by it; never replaced, because REPLACE deletes and
+so fires ON DELETE. INSERT … ON DUPLICATE KEY UPDATE meets no other row through a second unique key: before each event the tables are as
+upstream's were. Rows without an action, because their session had ``foreign_key_checks = 0`` or the log has what it changed, are written
+without one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator
+from applier.model.events import FoldedName
+from applier.planner.column_match import key_names
+from applier.planner.group_rendering import TableRenderers
+from applier.planner.ordered_rows import Change, OrderedChange, in_order
+from applier.planner.port import Dialect, OrderedDialect
+from applier.planner.rejected_rows import PlannedRows
+from applier.planner.statement import Phase, Statement, StatementRows
+
+LACKS_KEY: Final = "the sink's table lacks the key of its rows, which are written in order because of foreign keys"
+_UNREADABLE: Final = (ApplierError, TypeError, ValueError, AttributeError)
+
+
+class OrderedPlan:
+    """The statements of some tables in one segment."""
+
+    def __init__(self, tables: "Mapping[FoldedName, OrderedTable]") -> None:
+        self._tables = tables
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield them in the order in which they must run. Errors as ``plan_segments``."""
+        changes = in_order({name: table.rows.final for name, table in self._tables.items()})
+
+        def kind(change: OrderedChange) -> tuple[FoldedName, Change, bool]:
+            return change.table, change.change, self._tables[change.table].hides_actions(change)
+
+        for (name, change, hides_actions), run in groupby(changes, kind):
+            table = self._tables[name]
+            if change is Change.UPSERT and not table.rows.rejected.policy.trace_rows:
+                yield from table.upserts(list(run), checks_keys=hides_actions)
+            else:
+                for one in run:
+                    yield from table.one(one, checks_keys=hides_actions)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedTable:
+    """One of these tables."""
+
+    renderers: TableRenderers
+    rows: PlannedRows
+
+    def hides_actions(self, change: OrderedChange) -> bool:
+        """Whether the event had actions that the log does not have."""
+        return self.rows.origin(change.row).shape.hides_actions
+
+    def upserts(self, changes: Sequence[OrderedChange], *, checks_keys: bool) -> Iterator[Statement]:
+        """Yield the statements of rows that are added or changed under their key."""
+        renderers, chosen = self.renderers, [change.row for change in changes]
+        texts = renderers.exact.row_texts(self.rows, chosen)
+        if self._is_keyless(chosen[0]):
+            found = self._dialect.whole_rows().replaces(renderers.exact.description, renderers.columns, texts)
+        else:
+            self._key(chosen[0])
+            found = self._ordering.upserts(renderers.exact.description, renderers.columns, texts)
+        for text, number in found:
+            yield self._statement(text, changes, number, checks_keys=checks_keys)
+
+    def one(self, change: OrderedChange, *, checks_keys: bool) -> Iterator[Statement]:
+        """Yield the statements of one event; one that cannot be rendered is refused."""
+        try:
+            found = [text for text, _ in self._texts(change)]
+        except _UNREADABLE as error:
+            self.rows.refuse(change.row, error)
+            return
+        for text in found:
+            yield self._statement(text, [change], 1, checks_keys=checks_keys)
+
+    def _texts(self, change: OrderedChange) -> Iterator[tuple[str, int]]:
+        description, columns, place = self.renderers.exact.description, self.renderers.columns, self.rows.place(change.row)
+        image = self.rows.final.image
+        if self._is_keyless(change.row):
+            # Nothing references it (``SinkKeys``): its DELETE fires no action.
+            whole = self._dialect.whole_rows()
+            if change.change is not Change.UPSERT:
+                yield from whole.deletes(description, columns, [self._literals(change.row)])
+            row = change.row if change.change is Change.UPSERT else change.after
+            if change.change is not Change.DELETE:
+                yield from whole.replaces(description, columns, [_row_text(self._literals(row))])
+            return
+        key = self._key(change.row)
+        old = self.renderers.exact.key_text(place)(place.key, image[change.row])
+        if change.change is Change.DELETE:
+            yield from self._dialect.deletes(description, key, [old])
+            return
+        new = self._literals(change.row if change.change is Change.UPSERT else change.after)
+        if change.change is Change.REKEY:
+            yield from self._ordering.updates(description, (columns, new), key, old)
+        # Also behind the UPDATE: if it has found no row, nothing is lost.
+        yield from self._ordering.upserts(description, columns, [_row_text(new)])
+
+    def _literals(self, row: int) -> tuple[str, ...]:
+        render: Callable[[bytes], tuple[str, ...]] = self.renderers.exact.whole_row(self.rows.place(row))
+        return render(self.rows.final.image[row])
+
+    def _is_keyless(self, row: int) -> bool:
+        return self.rows.key is None and not key_names(self.rows.origin(row).shape)
+
+    def _key(self, row: int) -> tuple[str, ...]:
+        """Return the key's columns, in the sink's spelling."""
+        description = self.renderers.exact.description
+        names = self.rows.key or key_names(self.rows.origin(row).shape)
+        if not description.has_unique_key(names):
+            remedy = "Give the sink's table the primary or unique key that it has upstream"
+            raise NeedsOperator(LACKS_KEY, remedy=remedy, **self.rows.place(row).facts)
+        spelled = {column.name.casefold(): column.name for column in description.columns}
+        return tuple(spelled[name.casefold()] for name in names)
+
+    @property
+    def _dialect(self) -> Dialect:
+        return self.renderers.exact.dialect
+
+    @property
+    def _ordering(self) -> OrderedDialect:
+        dialect = self._dialect
+        if not isinstance(dialect, OrderedDialect):
+            raise InvariantViolation("the dialect cannot write rows in order", table=str(self.renderers.exact.description.folded))
+        return dialect
+
+    def _statement(self, text: str, changes: Sequence[OrderedChange], number: int, *, checks_keys: bool) -> Statement:
+        description, rows = self.renderers.exact.description, self.rows
+        source = None
+        if rows.rejected.policy.trace_rows:
+            source = StatementRows(
+                phase=Phase.ORDERED,
+                table=description,
+                columns=self.renderers.columns,
+                key=rows.key or key_names(rows.origin(changes[0].row).shape),
+                dialect=self._dialect,
+                texts=("",),
+                rows=rows.described([changes[0].row]),
+            )
+        return Statement(
+            Phase.ORDERED,
+            str(description.folded),
+            text.encode(),
+            number,
+            changes[0].place[0],
+            changes[-1].place[0],
+            source,
+            checks_keys=checks_keys,
+        )
+
+
+def _row_text(literals: Sequence[str]) -> str:
+    return f"({','.join(literals)})"

@@ -1,0 +1,43 @@
+"""Reads the foreign keys of the sink, whose actions its writers execute. Errors of the database come out as SQLAlchemy's."""
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.model.events import TableName
+from applier.planner.key_actions import KeyLink
+from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
+from applier.sinks.mysql.names import spellings
+from applier.sinks.mysql.queries import QUERIES
+from applier.sinks.mysql.session import read_named
+
+_RULES: Final = CatalogueView(
+    "information_schema.REFERENTIAL_CONSTRAINTS",
+    schema="CONSTRAINT_SCHEMA",
+    columns="CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, DELETE_RULE, UPDATE_RULE",
+)
+_ALL: Final = f"SELECT {_RULES.columns} FROM {_RULES.source}"  # noqa: S608 - constants
+
+
+def foreign_keys(connection: Connection, tables: Collection[TableName] | None) -> list[KeyLink] | None:
+    """Return the foreign keys of some tables (None: of all of the server); None on TiDB."""
+    if "tidb" in str(connection.scalar(QUERIES["version"])).casefold():
+        return None
+    if tables is None:
+        return _links(read_named(connection, _ALL))
+    found = read_view(connection, _RULES, set(spellings(connection, tables).values()))
+    return _links(row for rows in found.values() for row in rows)
+
+
+def _links(rows: Iterable[Row]) -> list[KeyLink]:
+    return [
+        KeyLink(
+            row["CONSTRAINT_NAME"],
+            TableName(row["CONSTRAINT_SCHEMA"], row["TABLE_NAME"]).fold(),
+            TableName(row["UNIQUE_CONSTRAINT_SCHEMA"], row["REFERENCED_TABLE_NAME"]).fold(),
+            row["DELETE_RULE"],
+            row["UPDATE_RULE"],
+        )
+        for row in rows
+    ]
