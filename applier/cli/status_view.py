@@ -124,6 +124,8 @@ def _log(log: LogStatus) -> Iterator[Fact]:
     """Say where the replica is in the log of its primary."""
     end = "" if log.end is None else f"; {log.primary} is at {log.end}, {count(log.behind_bytes or 0, 'byte')} ahead"
     yield Fact("position", f"{log.position}{end}")
+    if log.prepared:
+        yield Fact("keep", f"{log.oldest_file} and later: {count(log.prepared, 'XA transaction')} prepared and not committed", "yellow")
     if log.gtid_set:
         yield Fact("GTID set", one_line(log.gtid_set))
 

@@ -17,6 +17,8 @@ from applier.sources.port import Record
 
 MEMORY_BYTES: Final = 16 << 20
 """What a group may take in memory."""
+_OBJECT_BYTES: Final = 50
+"""What an event takes beside its bytes."""
 _CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
 _LONGEST_CONTROL: Final = 400
 """No statement of control is longer: a name has 64 characters, an xid 270 bytes."""
@@ -65,6 +67,12 @@ class GroupContent:
         elif event.kind == kinds.TRANSACTION_PAYLOAD:
             for inner in payload_events(event):
                 self.add(inner)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """How much memory it takes, about; None: it is in a file, which ``close`` removes."""
+        events = len(self._events) + len(self._statements)
+        return None if self._file is not None else self._size + sum(len(data) for _, data in self._statements) + events * _OBJECT_BYTES
 
     def close(self) -> None:
         """Remove the temporary file."""

@@ -8,7 +8,7 @@ from typing import Self
 from applier.model.errors import SourceError
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset
-from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition
+from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name
 from applier.sources.binlog.server import LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
@@ -16,13 +16,19 @@ from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStatus:
-    """Where a replica stands in the log of its primary. ``end`` and ``behind_bytes`` are None while the server does not answer."""
+    """Where a replica stands in the log of its primary. ``end`` and ``behind_bytes`` are None while the server does not answer.
+
+    ``oldest_file``: the first file that the replica still reads. That is not the one of its position while XA transactions are prepared in
+    earlier files and not committed: ``prepared`` of them.
+    """
 
     primary: str
     position: str
     gtid_set: str
     end: str | None = None
     behind_bytes: int | None = None
+    oldest_file: str = ""
+    prepared: int = 0
 
 
 class LogView:
@@ -38,7 +44,15 @@ class LogView:
         if found is None:
             return None, StoredTimeline()
         position = BinlogPosition.of(found.place).text(found.base_name)
-        return LogStatus(primary=self._address, position=position, gtid_set=found.gtid_set), StoredTimeline.of(found)
+        first = BinlogPosition.of(min([found.place, *found.prepared.values()]))
+        status = LogStatus(
+            primary=self._address,
+            position=position,
+            gtid_set=found.gtid_set,
+            oldest_file=file_name(found.base_name, first.file),
+            prepared=len(found.prepared),
+        )
+        return status, StoredTimeline.of(found)
 
     def asked(self, state: str | None) -> tuple[Listing, LogStatus | None, StoredTimeline]:
         """Return what the server adds. SourceError: it does not answer, or a different server does."""

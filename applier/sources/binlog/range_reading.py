@@ -16,11 +16,14 @@ from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import GENERATION_BITS, BinlogPosition
+from applier.sources.binlog.prepared_rows import PreparedPlace, PreparedRows
 from applier.sources.binlog.refusal import wrong
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.port import Record
 
+PREPARED: Final = PreparedRows()
+"""The prepared transactions of this process."""
 BATCH_BYTES: Final = 1 << 20
 POLL_S: Final = 1.0
 _PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
@@ -48,6 +51,10 @@ class Log:
     def stream(self, place: int) -> EventStream:
         """Connect."""
         return EventStream(self.settings, self.base_name, place, bodies=True, server=self.server)
+
+    def prepared_at(self, begin: int, xid: str) -> PreparedPlace:
+        """Name a transaction that was prepared."""
+        return PreparedPlace(self.settings, self.server, begin, xid)
 
     def text(self, place: int) -> str:
         """Name a place."""
@@ -148,6 +155,7 @@ class RangeReading:
                 return content.statement(group, is_mariadb=is_mariadb)
             case GroupKind.XA_PREPARE:
                 self._prepared[group.xid] = group.begin
+                PREPARED.keep(self._log.prepared_at(group.begin, group.xid), content)
             case GroupKind.XA_COMMIT:
                 return self._prepared_records(group, is_mariadb=is_mariadb)
             case GroupKind.XA_ROLLBACK | GroupKind.ROLLBACK | GroupKind.IGNORED | GroupKind.UNFINISHED:
@@ -168,9 +176,11 @@ class RangeReading:
                 at=self._log.text(commit.begin),
                 xid=commit.xid,
             )
-        content = GroupContent()
+        kept = PREPARED.of(self._log.prepared_at(begin, commit.xid))
+        content = kept or GroupContent()
         try:
-            _gather_prepared(self._log, begin, commit.xid, content)
+            if kept is None:
+                _gather_prepared(self._log, begin, commit.xid, content)
             yield from content.records(commit, commit.end, is_mariadb=is_mariadb)
         finally:
             content.close()

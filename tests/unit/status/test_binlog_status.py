@@ -8,9 +8,10 @@ from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, StreamPosition, Ts
 from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress
-from applier.sources.binlog.log_view import LogStatus, bytes_between
+from applier.sources.binlog.log_view import LogStatus, LogView, bytes_between
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.server import LogFile
+from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
 from applier.sources.kafka.tso import TSO_TIMELINE
@@ -98,3 +99,25 @@ def test_a_run_tells_the_place_and_the_gtid_set_of_a_binlog_to_status_page_and_m
     of_topics = replace(state, timeline=TSO_TIMELINE, source_state=None)
     assert run_document(of_topics, unix_s=NOW_S, is_alive=True)["gtid_set"] is None
     assert not any(list(one.samples(of_topics, NOW_S)) for one in GAUGES if one.name.startswith("applier_checkpoint_log"))
+
+
+def test_files_that_prepared_transactions_still_need_are_shown():
+    earlier = BinlogPosition(0, 40, 77).number
+    settings = BinlogSettings(url="mysql+pymysql://nobody@nowhere/")
+    state = SourceState(
+        is_mariadb=True,
+        server="1",
+        generation=0,
+        base_name="mariadb-bin",
+        place=PLACE.number,
+        gtid_set="0-1-7",
+        prepared={"X'61',X'',1": earlier},
+    )
+    with LogView(settings) as view:
+        log, _ = view.stored(state.text())
+        nothing, _ = view.stored(SourceState.parse(state.text().replace("\"X'61',X'',1\":" + str(earlier), "")).text())
+    assert (log.oldest_file, log.prepared) == ("mariadb-bin.000040", 1)
+    assert (nothing.oldest_file, nothing.prepared) == ("mariadb-bin.000042", 0)
+    status = shown(SourceAnswer(Listing({}), TIMELINE, log))
+    assert "keep        mariadb-bin.000040 and later: 1 XA transaction prepared and not committed" in as_lines(status)
+    assert as_object(status)["log"]["oldest_file"] == "mariadb-bin.000040"

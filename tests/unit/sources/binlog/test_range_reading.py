@@ -9,8 +9,10 @@ from applier.model.range_report import RangeId
 from applier.sources.binlog import content, event_stream, range_reading, reader
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.decoder import BINLOG
+from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.part import PartKind, decode_head, encode_head
 from applier.sources.binlog.position import STREAM
+from applier.sources.binlog.prepared_rows import PreparedPlace, PreparedRows
 from applier.sources.binlog.reader import BinlogRangeReader
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.port import Record
@@ -23,6 +25,7 @@ XA_PREPARE = struct.pack("<Biii", 0, 3, 2, 1) + b"x1b"
 @pytest.fixture(autouse=True)
 def _nothing_is_kept(monkeypatch):
     monkeypatch.setattr(range_reading, "_PAUSES_S", (0.0,))
+    monkeypatch.setattr(range_reading, "PREPARED", PreparedRows())
     yield
     reader.IDLE.close()
 
@@ -234,7 +237,9 @@ def prepared_and_committed(log):
     return start, middle
 
 
-def test_rows_of_a_prepared_transaction_count_at_their_commit(log, serve):
+@pytest.mark.parametrize("kept_bytes", [0, 1 << 20])
+def test_rows_of_a_prepared_transaction_count_at_their_commit(log, serve, kept_bytes, monkeypatch):
+    monkeypatch.setattr(range_reading, "PREPARED", PreparedRows(kept_bytes))
     start, middle = prepared_and_committed(log)
     serve(log)
     before = list(read([(start, middle)]))
@@ -243,6 +248,36 @@ def test_rows_of_a_prepared_transaction_count_at_their_commit(log, serve):
     assert (rows[0], rows[1], rows[2].commit_ts) == (middle, PartKind.ROWS, log.place)
     assert [data for kind, data in events_in(rows[3]) if kind in kinds.ROWS] == [b"a"]
     assert content_of(read([(start, log.place)]))[0] == content_of([rows])[0]
+
+
+def test_a_commit_of_what_this_process_has_read_costs_no_connection(log, serve):
+    start, middle = prepared_and_committed(log)
+    server = serve(log)
+    list(read([(start, middle), (middle, log.place)], prepared={XID: (start,)}))
+    assert len(server.dumps) == 1
+    # Again, as after a failure: it is still kept.
+    list(read([(middle, log.place)], prepared={XID: (start,)}))
+    assert [file for file, _ in server.dumps] == [f"{BASE}.000001", f"{BASE}.000002"]
+
+
+def test_prepared_rows_make_room_for_later_ones():
+    kept, held = PreparedRows(600), [content.GroupContent() for _ in range(3)]
+    settings = BinlogSettings(url="mysql+pymysql://nobody@nowhere/")
+    places = [PreparedPlace(settings, "one", number, XID) for number in range(3)]
+    for place, one in zip(places, held, strict=True):
+        one.add(event_with(200))
+        kept.keep(place, one)
+    assert [kept.of(place) for place in places] == [None, *held[1:]]
+    kept.keep(places[1], held[1])
+    assert kept.of(places[2]) is held[2]
+    assert kept.of(places[1]._replace(server="another")) is None
+    held[0].add(event_with(900))
+    kept.keep(places[0], held[0])
+    assert kept.of(places[0]) is None
+
+
+def event_with(size):
+    return BinlogEvent(kinds.TABLE_MAP, 0, 0, 0, 0, bytes((0, 0, 0, 0, kinds.TABLE_MAP)) + bytes(size - 5))
 
 
 def test_a_transaction_that_was_prepared_before_the_replica_began_is_refused(log, serve):
