@@ -34,7 +34,7 @@ TIME_ZONE: Final = "time_zone"
 """The variable of ``DdlEvent.session``."""
 ZONE_REMEDY: Final = (
     "Set source.ddl_time_zone to the zone of upstream's sessions (there: SELECT @@GLOBAL.time_zone, and @@GLOBAL.system_time_zone if "
-    "that is SYSTEM), and start again"
+    "that is SYSTEM: of an abbreviation such as EST, the name of its zone, America/New_York), and start again"
 )
 
 Types = Mapping[str, ColumnType] | None

@@ -11,6 +11,8 @@ from applier.sinks.mysql.session import discard, open_comparison
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import STATEMENT_TIMEOUT_S, failures_explained
 
+_ABBREVIATIONS: Final = frozenset({"CET", "EET", "EST", "GMT", "HST", "MET", "MST", "WET"})
+"""Names of the IANA database that clocks in other zones show too."""
 _ZONE: Final = text("SELECT @@GLOBAL.time_zone, @@GLOBAL.system_time_zone")
 
 
@@ -34,11 +36,19 @@ def _asked(upstream: UpstreamSettings) -> str:
             of_sessions, of_system = connection.execute(_ZONE).one()
         finally:
             discard(connection)
-    zone = str(of_system if str(of_sessions).upper() == "SYSTEM" else of_sessions)
-    if not _is_known(zone):
-        # system_time_zone may be an abbreviation, which stands for several zones.
+    is_system = str(of_sessions).upper() == "SYSTEM"
+    zone = str(of_system if is_system else of_sessions)
+    if not _is_known(zone) or (is_system and _is_abbreviation(zone)):
         raise NeedsOperator("upstream names a time zone that is not known here", remedy=ZONE_REMEDY, time_zone=zone)
     return zone
+
+
+def _is_abbreviation(zone: str) -> bool:
+    """Return whether the name of a server's own zone may be what its clock shows at the time (%Z), which has no rules.
+
+    EST is what New York shows in winter, and a zone of its own without summer time; +03 has been Moscow, with and without. UTC is one.
+    """
+    return zone in _ABBREVIATIONS or zone[:1] in {"+", "-"}
 
 
 def _is_known(zone: str) -> bool:

@@ -1,5 +1,6 @@
 """Where the zone of upstream's sessions is known from, and which DDLs get it."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -27,15 +28,20 @@ def tidb():
 
 
 def answering(server: Tidb, zone: str) -> SessionZone:
-    server.variables |= {"system_time_zone": zone} if zone in {"CST", "UTC"} else {"time_zone": zone}
+    server.variables |= {"time_zone": zone} if zone in {"Asia/Shanghai", "+08:00"} else {"system_time_zone": zone}
     return SessionZone("", UpstreamSettings(url=server.url))
 
 
-@pytest.mark.parametrize("zone", ["Asia/Shanghai", "+08:00", "UTC"])
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "+08:00", "UTC", "Europe/Berlin", "Japan"])
 def test_upstream_is_asked_once(tidb: Tidb, zone: str) -> None:
     asked = answering(tidb, zone)
     assert (asked(), asked()) == (zone, zone)
     assert len([one for one in tidb.asked if "system_time_zone" in one.sql]) == 1
+
+
+def test_a_fixed_zone_of_sessions_is_what_it_says(tidb: Tidb) -> None:
+    tidb.variables |= {"time_zone": "EST"}
+    assert SessionZone("", UpstreamSettings(url=tidb.url))() == "EST"
 
 
 def test_what_the_operator_says_comes_first(tidb: Tidb) -> None:
@@ -43,9 +49,10 @@ def test_what_the_operator_says_comes_first(tidb: Tidb) -> None:
     assert tidb.asked == []
 
 
-def test_an_abbreviation_of_upstreams_machine_is_not_guessed(tidb: Tidb) -> None:
-    with pytest.raises(NeedsOperator, match="time_zone=CST") as raised:
-        answering(tidb, "CST")()
+@pytest.mark.parametrize("zone", ["CST", "EST", "MST", "GMT", "CET", "+03"])
+def test_an_abbreviation_of_upstreams_machine_is_not_guessed(tidb: Tidb, zone: str) -> None:
+    with pytest.raises(NeedsOperator, match=re.escape(f"time_zone={zone}")) as raised:
+        answering(tidb, zone)()
     assert "source.ddl_time_zone" in raised.value.remedy
 
 
