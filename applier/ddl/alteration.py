@@ -6,16 +6,18 @@ that.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from applier.ddl.clause_reader import ClauseReader
 from applier.ddl.column_parser import ParsedColumn, parse_column, parse_default
+from applier.ddl.column_type import TypeFamily
 from applier.ddl.cursor import Cursor
 from applier.ddl.table_draft import Position, TableDraft
 from applier.ddl.table_parser import add_column_keys, add_index_element, column_name, read_index
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, Tree
-from applier.ddl.type_parser import parse_charset
+from applier.ddl.type_parser import charset_within, converted_text, parse_charset
 
 _PARTITIONS: Final = frozenset(
     {ClauseKind.ADD_PARTITION, ClauseKind.DROP_PARTITION, ClauseKind.EXCHANGE_PARTITION, ClauseKind.PARTITIONING}
@@ -145,6 +147,8 @@ class _Alteration:
         position = _position(cursor)
         cursor.finish(_COLUMN_END)
         self._draft.modify_column(old, parsed.definition, position)
+        if column is not None:
+            column.charset = charset_within(self._tree.part(clause.body, clause.span[1]))
         add_column_keys(self._draft, parsed)
 
     def rename_column(self, clause: AlterClause, _cursor: Cursor) -> None:
@@ -164,9 +168,15 @@ class _Alteration:
             self._draft.set_default(_name(clause), parse_default(cursor))
 
     def convert(self, _clause: AlterClause, cursor: Cursor) -> None:
-        """CONVERT TO CHARACTER SET: the wire has the values in UTF-8, whatever upstream stores."""
-        if parse_charset(cursor) == "binary":
+        """CONVERT TO CHARACTER SET: a MODIFY of every text. DEFAULT is the schema's, which only upstream knows: texts stay."""
+        charset = parse_charset(cursor)
+        if charset == "binary":
             raise cursor.unexpected("a character set other than binary")
+        for column in self._draft.columns if charset not in {"", "default"} else ():
+            old = column.definition.type
+            if old.family is TypeFamily.CHARACTER:
+                column.definition = replace(column.definition, type=converted_text(old, charset))
+                column.charset = charset
         cursor.skip_rest()
 
     def take_options(self, clause: AlterClause, cursor: Cursor) -> None:

@@ -5,9 +5,10 @@ anything has changed: a column without values, or with plain ones, is converted;
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from applier.ddl.charset_text import NARROW
 from applier.ddl.column_parser import ParsedColumn, parse_column
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.conversion_rule import EXACT, SERVER, Certainty, ConversionRule, PlainValues, conversion_rule
@@ -16,6 +17,7 @@ from applier.ddl.remedy import CONVERTED
 from applier.ddl.table import DefaultKind
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, ElementKind, Span, Tree
+from applier.ddl.type_parser import charset_within, converted_text
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 
@@ -101,7 +103,7 @@ def _may_change_rows(query: str) -> bool:
     return isinstance(node, AlterTableStatement) and any(clause.kind in _KINDS for clause in node.clauses)
 
 
-_KINDS: Final = frozenset({ClauseKind.ADD, ClauseKind.MODIFY, ClauseKind.CHANGE})
+_KINDS: Final = frozenset({ClauseKind.ADD, ClauseKind.MODIFY, ClauseKind.CHANGE, ClauseKind.CONVERT})
 
 
 def questions(query: str, columns: Mapping[str, OldColumn], *, is_copied: bool = False) -> Iterator[Question]:
@@ -111,6 +113,8 @@ def questions(query: str, columns: Mapping[str, OldColumn], *, is_copied: bool =
     for clause in clauses:
         if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE}:
             yield from _of_changed(tree, clause, columns)
+        elif clause.kind is ClauseKind.CONVERT:
+            yield from _of_converted(tree, clause, columns)
         for element in clause.elements:
             if element.kind is ElementKind.COLUMN and element.name is not None:
                 yield from _of_added(tree, (element.body, element.span[1]), element.name.text, is_copied=is_copied)
@@ -125,13 +129,28 @@ def _of_changed(tree: Tree, clause: AlterClause, columns: Mapping[str, OldColumn
         yield Question(what=f"column {name}, whose new definition the applier does not understand", column=old.name, new=old.type)
         return
     new = parsed.definition
-    rule = conversion_rule(old.type, new.type)
-    if rule.certainty is not Certainty.EXACT or is_made_a_point(old.type, new.type):
-        beside = "" if rule.plain is None else f"; only {rule.plain.value} are certain"
-        what = f"column {name} becomes {new.type}, was {old.type}{beside}"
-        yield Question(what=what, column=old.name, rule=rule, old=old.type, new=new.type)
+    yield from _of_type(old, new.type, charset_within(tree.part(clause.body, clause.span[1])))
     if old.nullable and not new.nullable:
         yield Question(what=f"NULL in column {name}, which becomes NOT NULL", column=old.name, rule=EXACT, of_nulls=True)
+
+
+def _of_converted(tree: Tree, clause: AlterClause, columns: Mapping[str, OldColumn]) -> Iterator[Question]:
+    """CONVERT TO CHARACTER SET is a MODIFY of each text."""
+    charset = charset_within(tree.part(clause.body, clause.span[1]))
+    for old in columns.values() if charset not in {"", "default"} else ():
+        if old.type.family is TypeFamily.CHARACTER:
+            yield from _of_type(old, converted_text(old.type, charset), charset)
+
+
+def _of_type(old: OldColumn, new: ColumnType, charset: str) -> Iterator[Question]:
+    """Ask what the values of another type become. ``charset``: as the statement names it."""
+    rule = conversion_rule(old.type, new)
+    if charset in NARROW and old.type.family is new.family is TypeFamily.CHARACTER:
+        new, rule = replace(new, charset=charset), ConversionRule(Certainty.SERVER, PlainValues.IN_CHARSET)
+    if rule.certainty is not Certainty.EXACT or is_made_a_point(old.type, new):
+        beside = "" if rule.plain is None else f"; only {rule.plain.value} are certain"
+        what = f"column {old.name} becomes {new}, was {old.type}{beside}"
+        yield Question(what=what, column=old.name, rule=rule, old=old.type, new=new)
 
 
 def is_made_a_point(old: ColumnType, new: ColumnType) -> bool:

@@ -18,6 +18,8 @@ class DraftColumn:
 
     definition: ColumnDefinition
     source: str = ""
+    charset: str = ""
+    """The character set that the statement gives it; '' if it names none."""
 
 
 @dataclass(slots=True, eq=False)

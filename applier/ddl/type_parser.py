@@ -20,6 +20,7 @@ _SPATIAL: Final = dict.fromkeys(
 """A binlog has their values as the bytes that the server stores."""
 _BYTES: Final = {"uuid": 16, "inet6": 16, "inet4": 4}
 """MariaDB's types of fixed bytes, which a binlog has as such."""
+_LARGER_TEXT: Final = {"tinytext": "text", "text": "mediumtext", "mediumtext": "longtext"}
 _CHARSET_WORDS: Final = frozenset({"CHARACTER", "CHARSET", "COLLATE", "BYTE"})
 
 
@@ -121,6 +122,15 @@ def parse_charset(cursor: Cursor) -> str:
     return cursor.string().lower() if literal and literal.kind == "string" else cursor.next().text.lower()
 
 
+def charset_within(cursor: Cursor) -> str:
+    """Return the character set that is named somewhere in what is left, in lower case; '' if none is."""
+    while not cursor.is_done:
+        if found := parse_charset(cursor):
+            return found
+        cursor.next()
+    return ""
+
+
 def names_charset(cursor: Cursor) -> bool:
     """Return whether what is left names a character set or collation."""
     return any(token.keyword in _CHARSET_WORDS for token in cursor.rest)
@@ -134,3 +144,10 @@ def with_charset(column: ColumnType, charset: str) -> ColumnType:
         return column.as_binary()
     # TiCDC sends all text as UTF-8. Only a charset that cannot hold all of it says something about the values.
     return replace(column, charset="" if charset in UTF8_CHARSETS else charset)
+
+
+def converted_text(column: ColumnType, charset: str) -> ColumnType:
+    """Return what CONVERT TO CHARACTER SET makes of a text type: a TEXT of another character set grows, so that each value still fits."""
+    new = with_charset(column, charset)
+    grows = column.charset != "" and new.family is TypeFamily.CHARACTER and new.charset == ""
+    return replace(new, base=_LARGER_TEXT.get(new.base, new.base)) if grows else new

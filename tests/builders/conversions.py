@@ -47,6 +47,8 @@ CONVERSIONS = [
     ("TEXT", "TINYTEXT", "REPEAT('é', 128)", STOP),
     ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET latin1", "'é'", "é"),
     ("VARCHAR(9) CHARACTER SET latin1", "VARCHAR(9) CHARACTER SET utf8mb4", "'é'", "é"),
+    ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET gbk", "'é日'", "é日"),
+    ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET gbk", "'😀'", STOP),
     ("VARBINARY(9)", "VARBINARY(1)", "'ab'", STOP),
     ("VARBINARY(9)", "VARCHAR(9)", "'ab'", "ab"),
     ("VARBINARY(9)", "VARCHAR(9)", "X'ff'", STOP),
@@ -81,3 +83,22 @@ CONVERSIONS = [
     ("INT", "INT NOT NULL", "NULL", STOP),
     ("INT", "BIGINT NOT NULL", "5", "5"),
 ]
+
+NARROWED = [
+    ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET utf8mb3", "'日'", "日"),
+    ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET utf8mb3", "'😀'", STOP),
+    ("VARCHAR(9)", "VARCHAR(9) CHARACTER SET ascii", "'é'", STOP),
+    ("VARCHAR(9)", "VARCHAR(2) CHARACTER SET ascii", "'abc'", STOP),
+]
+"""To kinds of UTF-8 that do not hold all of it, which a type does not name."""
+CONVERSIONS_TO_CHARSETS = [
+    ("VARCHAR(9)", "gbk", "'é日'", "é日"),
+    ("VARCHAR(9)", "gbk", "'😀'", STOP),
+    ("TEXT", "utf8mb3 COLLATE utf8mb3_bin", "'日'", "日"),
+    ("TEXT", "utf8mb3", "'😀'", STOP),
+    ("CHAR(9)", "ascii", "'é'", STOP),
+    ("CHAR(9)", "ascii", "'a'", "a"),
+    ("VARCHAR(9) CHARACTER SET gbk", "utf8mb4", "'日'", "日"),
+    ("INT", "ascii", "5", "5"),
+]
+"""Type of a column, character set of CONVERT TO, value, what it becomes: each text as by MODIFY."""

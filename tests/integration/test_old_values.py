@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import NeedsOperator
-from tests.builders.conversions import CONVERSIONS, STOP
+from tests.builders.conversions import CONVERSIONS, CONVERSIONS_TO_CHARSETS, NARROWED, STOP
 from tests.integration.mysql_replica import SHOP, Replica, read, run, states
 
 LOG = (("sql_mode", "TIME_ROUND_FRACTIONAL"), ("timestamp", "1600000000.5"))
@@ -25,11 +25,22 @@ def _with_value(url: str, old: str, value: str) -> None:
 
 def test_each_value_becomes_what_it_is_upstream_or_stops_before_an_intent(shop: Replica, url: str) -> None:
     found = {}
-    for old, new, value, expected in CONVERSIONS:
+    for old, new, value, expected in [*CONVERSIONS, *NARROWED]:
         _with_value(url, old, value)
         seen = _result(shop, url, f"ALTER TABLE t MODIFY COLUMN c {new}")
         if seen != expected:
             found[old, new, value] = (seen, expected)
+    assert found == {}
+    assert {state.value for state in states(shop)} == {"done"}
+
+
+def test_texts_are_converted_to_a_character_set_that_holds_them(shop: Replica, url: str) -> None:
+    found = {}
+    for old, charset, value, expected in CONVERSIONS_TO_CHARSETS:
+        _with_value(url, old, value)
+        seen = _result(shop, url, f"ALTER TABLE t CONVERT TO CHARACTER SET {charset}")
+        if seen != expected:
+            found[old, charset, value] = (seen, expected)
     assert found == {}
     assert {state.value for state in states(shop)} == {"done"}
 

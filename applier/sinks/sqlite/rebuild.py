@@ -7,7 +7,8 @@ through ``conversion.py``; new columns take what MySQL gives existing rows. All 
 import sqlite3
 from typing import Final
 
-from applier.ddl.column_type import ColumnType
+from applier.ddl.charset_text import NARROW, holder
+from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.portable_expression import named_columns
 from applier.ddl.remedy import BY_HAND, PLAIN_COLUMN
 from applier.ddl.renamed_columns import with_new_names
@@ -20,7 +21,7 @@ from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.literal_value import fill_value
 from applier.sinks.sqlite.literals import blob, plain
 from applier.sinks.sqlite.names import Sql, compose, quote, quote_all, stored_name
-from applier.sinks.sqlite.stored_value import Inexact, Stored
+from applier.sinks.sqlite.stored_value import Inexact, Stored, as_text
 
 _SCRATCH: Final = "applier_rebuild"
 
@@ -32,9 +33,10 @@ def change_columns(
 
     ``columns`` are the new ones with their sources.
     """
-    if old.columns == new.columns and old.primary_key == new.primary_key:
+    is_narrowed = any(column.charset in NARROW for column in columns)
+    if old.columns == new.columns and old.primary_key == new.primary_key and not is_narrowed:
         return False
-    if _can_append(old, new):
+    if _can_append(old, new) and not is_narrowed:
         for column in new.columns[len(old.columns) :]:
             _append(connection, new, column, ddl_time)
         return False
@@ -145,13 +147,29 @@ def _source(
     before = old.column(column.source) if column.source else None
     if before is None:
         return "?", fill_value(column.definition, ddl_time)
-    convert = conversion_of_rows(before.type, column.definition.type, ddl_time)
+    convert = _within_charset(conversion_of_rows(before.type, column.definition.type, ddl_time), before, column)
     if convert is same:
         return quote(before.name), None
     # Named by number: a column's own name may hold what no function's name may.
     name = f"applier_convert_{len(old.columns)}_{old.columns.index(before)}"
     connection.create_function(name, 1, _guarded(convert, before.name, reasons), deterministic=True)
     return compose("{function}({column})", function=Sql(name), column=quote(before.name)), None
+
+
+def _within_charset(convert: Conversion, before: ColumnDefinition, column: DraftColumn) -> Conversion:
+    """Refuse texts that the new character set does not certainly hold: upstream has question marks in their place, or none of them."""
+    families = {before.type.family, column.definition.type.family}
+    charset = column.charset if column.charset in NARROW else column.definition.type.charset
+    if families != {TypeFamily.CHARACTER} or charset in {"", before.type.charset}:
+        return convert
+    holds = holder(charset)
+
+    def checked(value: Stored) -> Stored:
+        if not holds(as_text(value)):
+            raise Inexact(f"it is not certain that {charset} holds the text")
+        return convert(value)
+
+    return checked
 
 
 def _guarded(convert: Conversion, column: str, reasons: list[str]) -> Conversion:
