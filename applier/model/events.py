@@ -107,6 +107,7 @@ class Shape(NamedTuple):
 
     ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
     ``routed_from``: upstream's name of the table, where a route gives it another one in the sink; None: it has one name.
+    ``partitioned``: the rows have no handle key, and are of a partitioned table, whose partitions keep no order among one another.
     ``encoding``: what the source's decoder must know besides to read an image of this shape; nobody else looks at it.
     ``hides_actions``: upstream's server has executed the actions of foreign keys for these rows, and no event says what they changed.
     """
@@ -118,6 +119,7 @@ class Shape(NamedTuple):
     routed_from: TableName | None = None
     encoding: bytes = b""
     hides_actions: bool = False
+    partitioned: bool = False
 
     @property
     def name(self) -> TableName:

@@ -49,7 +49,7 @@ class RowHeads:
         self._selection = selection
         self.has_left_out = False
         """Whether a table was met whose rows are left out."""
-        self._tables: dict[tuple[str, str], KnownTable] = {}
+        self._tables: dict[tuple[str, str, bool], KnownTable] = {}
         self._known: dict[bytes, tuple[bytes, KnownTable]] = {}
 
     def of_record(self, key: bytes | None) -> RowHead | None:
@@ -135,11 +135,12 @@ class RowHeads:
 
     def table(self, head: Head) -> KnownTable:
         """Return what is known of the table of a row."""
-        return self._tables.get((head.scm, head.tbl)) or self._new_table(TableName(head.scm, head.tbl))
+        key = head.scm, head.tbl, head.ptn is not None
+        return self._tables.get(key) or self._new_table(key)
 
-    def _new_table(self, name: TableName) -> KnownTable:
+    def _new_table(self, key: tuple[str, str, bool]) -> KnownTable:
         if len(self._tables) >= MAX_TABLES:
             del self._tables[next(iter(self._tables))]
-        table = self._tables[name] = KnownTable(name, self._selection)
+        table = self._tables[key] = KnownTable(TableName(*key[:2]), self._selection, is_partitioned=key[2])
         self.has_left_out |= table.is_out
         return table

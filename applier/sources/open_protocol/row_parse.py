@@ -46,7 +46,9 @@ def _handle_names(row: PlacedRow) -> list[str]:
 
 def _parsed_row(head: Head, kind: RowKind, image: Image, image_json: bytes) -> PlacedRow:
     columns = tuple(ColumnShape(name, column.mysql_type, column.flags) for name, column in image.items())
-    shape = intern_shape(Shape(head.scm, head.tbl, columns))
+    shape = Shape(head.scm, head.tbl, columns)
+    # Only there: of rows with a key nobody needs to know, and the partitions' rows stay of one shape.
+    shape = intern_shape(shape if head.ptn is None or shape.handle_key else shape._replace(partitioned=True))
     values = (image[column.name].value for column in shape.handle_key)
     key = encode_key([canonical_float(value) if isinstance(value, float) else value for value in values])
     return PlacedRow(head.ts, int(kind), shape, key, image_json)

@@ -46,13 +46,14 @@ class KnownTable:
     """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take.
 
     ``schema`` and ``name`` are upstream's. ``ignored``: row changes that an event filter leaves out; ``is_filtered``: the table filter
-    leaves the whole table out; ``is_out``: none of its rows is placed.
+    leaves the whole table out; ``is_out``: none of its rows is placed. ``is_partitioned``: these rows name their physical partition.
     """
 
-    __slots__ = ("_sink_name", "deletes", "ignored", "is_filtered", "is_out", "name", "schema", "unusual", "upserts")
+    __slots__ = ("_sink_name", "deletes", "ignored", "is_filtered", "is_out", "is_partitioned", "name", "schema", "unusual", "upserts")
 
-    def __init__(self, name: TableName, selection: TableSelection = EVERYTHING) -> None:
+    def __init__(self, name: TableName, selection: TableSelection = EVERYTHING, *, is_partitioned: bool = False) -> None:
         self.schema, self.name = name
+        self.is_partitioned = is_partitioned
         self.ignored = selection.ignored_rows(name)
         self.is_filtered = not selection.has(name)
         self.is_out = self.is_filtered or len(self.ignored) == len(RowOperation)
@@ -237,7 +238,7 @@ def place_row(event: RunRow) -> list[PlacedRow]:
 
 def _head(event: RunRow) -> Head:
     table = event[1].table
-    return Head(ts=event[0], t=ROW, scm=table.schema, tbl=table.name)
+    return Head(ts=event[0], t=ROW, scm=table.schema, tbl=table.name, ptn=0 if table.is_partitioned else None)
 
 
 def _body(known: KnownShapes, image: bytes, old: bytes) -> bytes:

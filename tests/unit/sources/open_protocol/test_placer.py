@@ -101,6 +101,21 @@ def test_rows_without_handle_key_have_no_key_and_each_update_replaces_one():
     assert [row.kind for row in place_twice({"u": image, "p": image})] == [RowKind.DELETE, RowKind.UPSERT]
 
 
+def test_rows_without_handle_key_say_that_their_table_is_partitioned():
+    image = {"note": text("x")}
+    (row,) = place_twice({"u": image}, head(ptn=71))
+    assert row.shape.partitioned
+    old, new = place_twice({"u": image, "p": {"note": text("y")}}, head(ptn=72))
+    assert old.shape.partitioned
+    assert new.shape.partitioned
+    (keyed,) = place_twice({"u": order(1)}, head(ptn=71))
+    assert not keyed.shape.partitioned
+    # Partitioning may come and go within a range.
+    placer = OpenProtocolPlacer(STREAM)
+    found = [place((key, {"u": image}), placer=placer)[0].shape.partitioned for key in (head(), head(ptn=71), head(), head(ptn=72))]
+    assert found == [False, True, False, True]
+
+
 def test_binary_and_other_spellings_of_one_key_are_one_key():
     (plain,) = place_twice({"u": {"k": column(15, 11, "A\\x42")}})
     (escaped,) = place_twice({"u": {"k": column(15, 11, "\\u0041B")}})
