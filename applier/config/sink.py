@@ -17,7 +17,7 @@ from applier.config.value import (
     refuse,
 )
 from applier.mysql_client.tls import Tls, TlsMode
-from applier.planner.keyless import EqualRows
+from applier.planner.equal_rows import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
 from applier.sinks.settings import SCHEMA, BulkLoad
 
@@ -47,6 +47,8 @@ class SinkConfig(Section):
     keyless: Keyless = Keyless.STOP
     equal_rows: EqualRows = EqualRows.STOP
     """Equal rows of one transaction in several records, in tables without a key: they may be real, or sent again."""
+    equal_rows_of: dict[str, EqualRows] = Field(default_factory=dict)
+    """Table (``*`` and ``?`` are wild) -> its ``equal_rows``. The first that fits decides."""
     on_rejected_row: OnRejectedEvent = OnRejectedEvent.STOP
     """A row that the sink rejects stops the run, or is stored in quarantine."""
     # Not named schema: a pydantic model has a method of that name.
@@ -61,6 +63,14 @@ class SinkConfig(Section):
         # Checked, but kept as it is: the parsed form would show the password in a repr.
         parse_url(url.get_secret_value())
         return url
+
+    @field_validator("equal_rows_of")
+    @classmethod
+    def _check_equal_rows_of(cls, choices: dict[str, EqualRows]) -> dict[str, EqualRows]:
+        for table in choices:
+            if problem := check_pattern(table):
+                raise refuse(f"{table!r} {problem}", 'For instance "shop.visits" = "all"')
+        return choices
 
     @field_validator("accept", mode="before")
     @classmethod
@@ -85,6 +95,11 @@ class SinkConfig(Section):
     def is_sqlite(self) -> bool:
         """Whether the sink is a SQLite file."""
         return self.url.get_secret_value().startswith("sqlite")
+
+    @property
+    def equal_rows_rule(self) -> EqualRowsRule:
+        """What happens to equal rows of each table without a key."""
+        return EqualRowsRule(self.equal_rows, tuple(self.equal_rows_of.items()))
 
     @property
     def tls(self) -> Tls:

@@ -14,6 +14,7 @@ SKIP_RECORD: Final = "applier skip --stream … --offset …"
 _OPEN: Final = re.compile(r"--([a-z-]+) …")
 _FACT_OF: Final = {
     "ts": "commit_ts",
+    "until-ts": "commit_ts",
     "table": "table",
     "topic": "topic",
     "partition": "partition",

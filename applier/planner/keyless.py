@@ -3,40 +3,48 @@
 No version supersedes another: each row event adds one row of its image or takes one away, and only the difference is written. What adds
 and takes away the same image in one segment cancels out, so each image is either deleted or inserted, and all deletes may come first.
 
-Equal rows of one commit_ts may be real, or one row that the producer has sent again. Nothing on the wire says which. A producer that goes
+Equal rows of one commit_ts may be real, or one row that the producer has sent again. No number on the wire says which. A producer that goes
 back sends everything again from there, in the same order (open_protocol.md 3.8). So rows are counted per run, which is what a producer has
 sent between two points where it went back, and the greatest count holds: a run may have been cut short, and none has too many.
 
 What is counted are events, an update with both of its rows. Equal events are in one partition whatever the dispatcher is, unless the number
-of partitions changes between two runs; so streams count as runs. The halves of updates are not: under the dispatcher ``columns`` two equal
-rows that become different ones are sent to two partitions.
+of partitions changes: then they were sent again into another one, or sent on both sides of the change, and nothing tells which. The halves
+of updates are not: under the dispatcher ``columns`` two equal rows that become different ones are sent to two partitions.
 
 A run of one stream ends
 
 * at a ``RepeatPoint`` of the listeners: a promise that steps back, a row that is sent again after it was applied; and a promise, for
   rows at its ts. (Rows below a promise have all been sent before it: they do not count at all.)
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
-  A row that is merely older proves nothing: physical partitions of a table are not ordered among one another.
 
-A producer that repeats exactly one transaction of a partition, before any promise, cannot be told from a transaction with equal rows; under
-``columns`` that is nothing rare, since a partition has few rows of a table. Events of one record were sent by one run, so equal ones there
-are real. More of them, in other records of the run, stop the applier before anything is written, unless the operator says which it is.
+A producer that repeats one transaction of a partition at once, before any promise, shows none of this; under ``columns`` that is nothing
+rare, since a partition has few rows of a table. But what it repeats begins with the transaction's first row. So equal rows are real
+
+* in one record, which is sent by one run;
+* in several, if the first row of their commit came once, or all of the commit in each of several runs alike. Records that are equal do not
+  count: a client that got no answer stores its last ones again, from whichever row on.
+
+Others stop the applier before anything of their commit is written, unless the operator says which they are (``equal_rows``).
+
+The physical partitions of one table keep no order among one another, and may move alone. There an older row proves nothing, nor does the
+first one: only what concerns the whole producer, and records. A table that is divided among nodes by its key ranges is the same, but its
+rows do not show it: docs/tables.md forbids that.
 """
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from applier.model.chunk import Chunk
-from applier.model.errors import NeedsOperator
-from applier.model.events import RowKind
+from applier.model.events import FoldedName, RowKind
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RepeatPoint
 from applier.model.segment import is_behind_promise, may_follow, repeats_from
 from applier.planner.column_match import Origin
+from applier.planner.equal_rows import AmbiguousRows, EqualRows
 from applier.planner.final_rows import FinalRows
 
 Repeats: TypeAlias = Mapping[Stream, Sequence[RepeatPoint]]
@@ -47,22 +55,6 @@ Event: TypeAlias = tuple[int, int, Image]
 """commit_ts, kind and image: rows that agree in all three are equal."""
 Change: TypeAlias = tuple[int, Image | None, Image | None]
 """commit_ts, and the row before and after an event: events that agree in all three are equal."""
-
-EQUAL_REMEDY: Final = (
-    'Set sink.equal_rows: "all" if upstream\'s transaction has so many equal rows, "once" if the producer has sent them again. '
-    'If you cannot tell, set "once", run `applier catchup --until-ts` up to just beyond commit_ts, '
-    "and write the table again as of the checkpoint: docs/tables.md"
-)
-
-
-class EqualRows(StrEnum):
-    """What happens to equal rows of one transaction in several records, which may be one row that was sent again."""
-
-    STOP = "stop"
-    ONCE = "once"
-    """They were sent again: those of one record count."""
-    ALL = "all"
-    """They are real."""
 
 
 class KeylessRows:
@@ -93,16 +85,24 @@ class _SentChange(NamedTuple):
 
 
 @dataclass(slots=True)
-class _EqualChanges:
-    """Equal events of one run. ``state``: how often the producer went back before the last one, and what it had promised."""
+class _CommitRun:
+    """The events of one commit in one run of one stream. ``returns``: how often the producer had gone back; ``promised``: and promised."""
 
-    state: tuple[int, int]
+    returns: int
+    promised: int = -1
     events: list[_SentChange] = field(default_factory=list)
 
     @property
-    def certain(self) -> int:
-        """How many of them are certainly real: those of one record."""
-        return max(Counter(event.offset for event in self.events).values())
+    def first(self) -> Change:
+        """The change that it begins with."""
+        return self.events[0].change
+
+    def records(self) -> list[tuple[Change, ...]]:
+        """Return its changes, record by record."""
+        by_record: dict[int, list[Change]] = defaultdict(list)
+        for event in self.events:
+            by_record[event.offset].append(event.change)
+        return [tuple(changes) for changes in by_record.values()]
 
 
 def counted_rows(
@@ -112,30 +112,87 @@ def counted_rows(
     repeats: Repeats,
     equal_rows: EqualRows = EqualRows.ALL,
 ) -> dict[Event, list[int]]:
-    """Return the rows that count, of each kind of equal ones together. NeedsOperator where that cannot be told (``EqualRows.STOP``)."""
-    by_change: dict[Change, list[_EqualChanges]] = defaultdict(list)
-    table = origins[final.origin[next(iter(images))]].shape.name.fold() if images else None
-    for stream, sent in _sent(final, origins, images).items():
-        runs = _TableRuns([point for point in repeats.get(stream, ()) if point.table in {None, table}])
-        for event in sent:
-            runs.add(event)
-        for change, found in runs.of_change.items():
-            by_change[change] += found
+    """Return the rows that count, of each kind of equal ones together. AmbiguousRows where that cannot be told."""
+    # Tables of upstream that are routed into one are sent, and sent again, each for itself.
+    by_table: dict[FoldedName, dict[int, Image]] = defaultdict(dict)
+    for row, image in images.items():
+        by_table[origins[final.origin[row]].shape.upstream_name.fold()][row] = image
     counted: dict[Event, list[int]] = defaultdict(list)
-    # The earliest is named: what follows it may be counted once it is settled.
-    for _, found in sorted(by_change.items(), key=_commit_ts):
-        events = max(found, key=lambda run: len(run.events)).events
-        if equal_rows is not EqualRows.ALL and len(events) > (certain := max(run.certain for run in found)):
-            if equal_rows is EqualRows.STOP:
-                raise _ambiguous(final, origins, events)
-            events = events[:certain]
-        for row in (row for event in events for row in event.rows):
-            counted[final.commit_ts[row], final.kind[row], images[row]].append(row)
+    for of_table in by_table.values():
+        for event, row in _counted_of_table(final, origins, of_table, repeats, equal_rows):
+            counted[event].append(row)
     return counted
 
 
-def _commit_ts(item: tuple[Change, object]) -> int:
-    return item[0][0]
+def _counted_of_table(
+    final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image], repeats: Repeats, equal_rows: EqualRows
+) -> Iterator[tuple[Event, int]]:
+    table = origins[final.origin[next(iter(images))]].shape.name.fold()
+    is_ordered = not any(origins[origin].shape.partitioned for origin in {final.origin[row] for row in images})
+    runs: dict[int, list[list[_CommitRun]]] = defaultdict(list)
+    streams_of: dict[Change, set[Stream]] = defaultdict(set)
+    tables = {None, table} if is_ordered else {None}
+    for stream, sent in _sent(final, origins, images).items():
+        of_stream = _TableRuns([point for point in repeats.get(stream, ()) if point.table in tables], is_ordered=is_ordered)
+        for event in sent:
+            of_stream.add(event)
+            streams_of[event.change].add(stream)
+        for commit_ts, found in of_stream.of_commit.items():
+            runs[commit_ts].append(found)
+    # The earliest is named: what follows it may be counted once it is settled.
+    for _, of_streams in sorted(runs.items()):
+        certain = _certain(of_streams, streams_of, is_ordered=is_ordered)
+        for change, in_streams in _equal_events(of_streams).items():
+            events = max(in_streams, key=len)
+            number = sum(map(len, in_streams))
+            if equal_rows is not EqualRows.ALL and number > (real := certain.get(change, 1)):
+                if equal_rows is EqualRows.STOP:
+                    raise AmbiguousRows.of(final.place(events[-1].rows[0], origins).facts, rows=number, first_offset=events[0].offset)
+                events = events[:real]
+            for row in (row for event in events for row in event.rows):
+                yield (final.commit_ts[row], final.kind[row], images[row]), row
+
+
+def _equal_events(of_streams: Iterable[Sequence[_CommitRun]]) -> dict[Change, list[list[_SentChange]]]:
+    """Return the equal events of one commit: of each stream those of the run that has most of them."""
+    found: dict[Change, list[list[_SentChange]]] = defaultdict(list)
+    for runs in of_streams:
+        most: dict[Change, list[_SentChange]] = {}
+        for run in runs:
+            equal: dict[Change, list[_SentChange]] = defaultdict(list)
+            for event in run.events:
+                equal[event.change].append(event)
+            most |= {change: events for change, events in equal.items() if len(events) > len(most.get(change, ()))}
+        for change, events in most.items():
+            found[change].append(events)
+    return found
+
+
+def _certain(
+    of_streams: Iterable[Sequence[_CommitRun]], streams_of: Mapping[Change, AbstractSet[Stream]], *, is_ordered: bool
+) -> dict[Change, int]:
+    """Return how many of the equal events of one commit are certainly real, where there is more than one."""
+    certain: dict[Change, int] = {}
+    for runs in of_streams:
+        # Most commits have no equal rows.
+        if all(len({event.change for event in run.events}) == len(run.events) for run in runs):
+            continue
+        records = [run.records() for run in runs]
+        found = [Counter(changes) for of_run in records for changes in of_run]
+        if is_ordered and len(streams_of[runs[0].first]) == 1 and _is_sent_once(records, runs[0].first):
+            # A client that got no answer stores its last records again, as they were.
+            found.append(Counter(change for changes in set(records[0]) for change in changes))
+        for change, number in (item for counter in found for item in counter.items()):
+            certain[change] = max(number, certain.get(change, 1))
+    return certain
+
+
+def _is_sent_once(runs: Sequence[Sequence[tuple[Change, ...]]], first: Change) -> bool:
+    """Whether each of some runs, given record by record, holds no event twice that came once."""
+    # What is sent again begins with the first row of its commit. So no run holds a repetition in which that is in one record; but of two
+    # runs that differ the second may hold what was left of the first, from a node that did not know that it was replaced.
+    changes = [[change for record in records for change in record] for records in runs]
+    return all(sum(first in record for record in records) == 1 for records in runs) and all(other == changes[0] for other in changes)
 
 
 def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[_SentChange]]:
@@ -152,45 +209,37 @@ def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Imag
     return by_stream
 
 
-def _ambiguous(final: FinalRows, origins: Sequence[Origin], events: Sequence[_SentChange]) -> NeedsOperator:
-    return NeedsOperator(
-        "equal rows of one transaction came in several records: they are real, or the producer has sent them again",
-        remedy=EQUAL_REMEDY,
-        kind="equal_rows",
-        rows=len(events),
-        first_offset=events[0].offset,
-        **final.place(events[-1].rows[0], origins).facts,
-    )
-
-
 class _TableRuns:
-    """The runs of one stream. ``of_change``: those of each kind of equal events."""
+    """The runs of one stream. ``of_commit``: those of each commit_ts."""
 
-    def __init__(self, points: Sequence[RepeatPoint]) -> None:
-        self._points = points
+    def __init__(self, points: Sequence[RepeatPoint], *, is_ordered: bool) -> None:
+        """``is_ordered``: whether its rows come in the order of commit_ts, as long as the producer does not go back."""
+        self._points, self._is_ordered = points, is_ordered
         self._passed = self._returns = 0
         self._promised = self._latest = -1
-        self.of_change: dict[Change, list[_EqualChanges]] = {}
+        self._seen: set[Change] = set()
+        self.of_commit: dict[int, list[_CommitRun]] = defaultdict(list)
 
     def add(self, event: _SentChange) -> None:
         """Take the next event, if it counts."""
         commit_ts = event.change[0]
         self._pass_points(event.offset)
         is_repeated = is_behind_promise(Ts(commit_ts), Ts(self._promised))
-        if (event.change in self.of_change or is_repeated) and not may_follow(commit_ts, self._latest):
+        if self._is_ordered and (event.change in self._seen or is_repeated) and not may_follow(commit_ts, self._latest):
             self._go_back()
         self._latest = max(self._latest, commit_ts)
         if is_repeated:
             return
-        runs = self.of_change.setdefault(event.change, [])
-        if not runs or self._is_over(runs[-1], commit_ts):
-            runs.append(_EqualChanges((self._returns, self._promised)))
-        runs[-1].state = self._returns, self._promised
+        self._seen.add(event.change)
+        runs = self.of_commit[commit_ts]
+        # What does not begin as the commit did is its rest, from a node that goes on beside the one that sends again.
+        if not runs or (event.change == runs[0].first and self._is_over(runs[-1], commit_ts)):
+            runs.append(_CommitRun(self._returns))
+        runs[-1].promised = self._promised
         runs[-1].events.append(event)
 
-    def _is_over(self, run: _EqualChanges, commit_ts: int) -> bool:
-        returns, promised = run.state
-        return returns != self._returns or (repeats_from(self._promised, commit_ts) and not repeats_from(promised, commit_ts))
+    def _is_over(self, run: _CommitRun, commit_ts: int) -> bool:
+        return run.returns != self._returns or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))
 
     def _go_back(self) -> None:
         self._returns += 1

@@ -19,8 +19,9 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names
 from applier.planner.compaction import Compaction, RowOrder
 from applier.planner.division import by_window
+from applier.planner.equal_rows import ALL_REAL, AmbiguousRows, EqualRows, EqualRowsRule, earliest
 from applier.planner.group_rendering import Renderers, TableRenderers
-from applier.planner.keyless import EqualRows, Repeats
+from applier.planner.keyless import Repeats
 from applier.planner.keyless_plan import KeylessPlan
 from applier.planner.ordered_plan import OrderedPlan, OrderedTable
 from applier.planner.partial_plan import PartialPlan
@@ -51,7 +52,7 @@ class PlanTarget(NamedTuple):
     rekeyed: Mapping[FoldedName, tuple[str, ...]]
     dialect: Dialect
     repeats: Repeats | None = None
-    equal_rows: EqualRows = EqualRows.ALL
+    equal_rows: EqualRowsRule = ALL_REAL
     """What happens to equal rows of such tables that may be one row."""
     ordered: frozenset[FoldedName] = frozenset()
     """Tables that are written in the order of their rows, with the actions of foreign keys: ``key_actions``."""
@@ -120,6 +121,7 @@ class _Tables:
 
 
 def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Tables, window: SegmentWindow) -> Iterator[Planned]:
+    ambiguous: list[AmbiguousRows] = []
     for name, final, partial in compaction.tables():
         rows = PlannedRows(final, compaction.origins, tables.target.rekeyed.get(name), rejected_rows)
         # Markers are rare: the comparison of all images runs in C, and the rows are listed only if there is one.
@@ -135,14 +137,19 @@ def _planned(compaction: Compaction, rejected_rows: RejectedRows, tables: _Table
         if rows.key is None and partial is None and not key_names(rows.origin(chosen[0]).shape):
             plan = KeylessPlan(renderers.exact, renderers.columns, rows)
             # A source that keeps the order sends each row once.
-            equal_rows = EqualRows.ALL if tables.decoder.keeps_order else tables.target.equal_rows
-            yield from plan.statements(_repeats(tables.target, rows, chosen), equal_rows)
+            equal_rows = EqualRows.ALL if tables.decoder.keeps_order else tables.target.equal_rows.of(name)
+            try:
+                yield from plan.statements(_repeats(tables.target, rows, chosen), equal_rows)
+            except AmbiguousRows as error:  # in another table an earlier commit may have such rows
+                ambiguous.append(error)
         elif waiting := placeholders_of(rows, chosen):
             whole = look_up(rows, waiting, tables.decoder, window)
             plain = sorted({*chosen}.difference(waiting))
             yield from _with_placeholders(renderers, rows, partial, plain, whole)
         else:
             yield from _statements(renderers, rows, partial, chosen)
+    if ambiguous:
+        raise earliest(ambiguous)
     yield from OrderedPlan(_ordered_tables(compaction, rejected_rows, tables)).statements()
     yield from rejected_rows.drain()
     yield compaction.transactions()

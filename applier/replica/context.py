@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from applier.coordinator import Policy
 from applier.model.position import Ts
 from applier.planner import STOP, QuarantinePolicy
-from applier.planner.keyless import EqualRows
+from applier.planner.equal_rows import EqualRowsRule
 from applier.planner.table_check import Acceptance
 from applier.replica.shutdown import Shutdown
 from applier.sinks.port import Sink
@@ -27,7 +27,7 @@ class EngineSettings:
     """What is quarantined instead of stopping the run."""
     writes_keyless: bool = False
     """Whether tables without a key are written (``sink.keyless``), as far as their rows can be told apart."""
-    equal_rows: EqualRows = EqualRows.STOP
+    equal_rows: EqualRowsRule = field(default_factory=EqualRowsRule)
     """What happens to equal rows of such tables that may be one row, which was sent again (``sink.equal_rows``)."""
     accept: Acceptance = field(default_factory=Acceptance)
     """Differences between the sink's tables and upstream's that the operator accepts."""

@@ -14,7 +14,7 @@ from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
-from applier.planner.keyless import EqualRows
+from applier.planner.equal_rows import ALL_REAL, EqualRowsRule
 from applier.replica.bulk_loads import BulkLoads
 from applier.replica.repeats import RepeatLog
 from applier.replica.rows_phases import RowsInPhases
@@ -48,7 +48,7 @@ class WriteRules:
     policy: QuarantinePolicy
     repeats: RepeatLog | None = None
     """What is known of repeated rows; None: tables without a key are refused."""
-    equal_rows: EqualRows = EqualRows.ALL
+    equal_rows: EqualRowsRule = ALL_REAL
     """What happens to equal rows that may be one row, in tables without a key."""
     writers: int = 1
 

@@ -10,7 +10,8 @@ from applier.model.range_report import RangeId
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, QuarantinePolicy
 from applier.planner.catalogue import TableDescription
-from applier.planner.keyless import EqualRows, Repeats
+from applier.planner.equal_rows import ALL_REAL, EqualRowsRule
+from applier.planner.keyless import Repeats
 from applier.planner.port import Dialect
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, ProgressCommit
@@ -45,7 +46,7 @@ class PreparePlan:
     policy: QuarantinePolicy = STOP
     repeats: Repeats | None = None
     """What is known of repeated rows, if tables without a key are written (``PlanTarget.repeats``)."""
-    equal_rows: EqualRows = EqualRows.ALL
+    equal_rows: EqualRowsRule = ALL_REAL
     bulk: bool = False
     """Whether tables may be loaded in bulk, where the dialect can."""
     later: tuple[Ts, ...] = ()

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from applier.model.errors import ApplierError, IncompleteInput
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import TransactionSet
+from applier.planner.equal_rows import AmbiguousRows, earliest
 from applier.planner.statement import Phase, Statement
 from applier.sinks.held_statements import HeldStatements
 from applier.tasks.handover import incomplete_segment, received
@@ -42,6 +43,9 @@ class PreparedSegment:
     def error(self) -> ApplierError | None:
         """Why it cannot be written. The early end of one input has another cause: any other failure says more, and wins."""
         errors = [part.error for part in self.parts if part.error is not None]
+        ambiguous = [error for error in errors if isinstance(error, AmbiguousRows)]
+        if ambiguous:
+            return earliest(ambiguous)
         return min(errors, key=lambda error: isinstance(error, IncompleteInput), default=None)
 
     @property

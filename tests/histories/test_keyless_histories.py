@@ -12,8 +12,8 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, load_dump, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
-from applier.model.errors import NeedsOperator
-from applier.planner.keyless import EqualRows
+from applier.model.errors import NeedsOperator, RowRefused
+from applier.planner.equal_rows import AmbiguousRows, EqualRows
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.seeds import seeds
@@ -21,8 +21,8 @@ from tests.rig.seeds import seeds
 FAMILIES = frozenset({TableFamily.KEYLESS, *sorted(USUAL_FAMILIES)[:2]})
 
 
-def world(seed, *, twins=True, **changes):
-    history = History(seed, HistoryOptions(transactions=80, families=FAMILIES, keyless_twins=twins, live_rows=12))
+def world(seed, *, twins=True, transactions=80, **changes):
+    history = History(seed, HistoryOptions(transactions=transactions, families=FAMILIES, keyless_twins=twins, live_rows=12))
     drawn = ProducerOptions.drawn(seed)
     images = replace(drawn.images, old_value=True, delete_only_handle_key=False)
     known = {"partitions": 1 + seed % 4, "growth": 0, "announced_restarts": True}
@@ -54,7 +54,8 @@ def test_s22_the_sink_equals_the_oracle(seed, tmp_path):
 
 def columns_world(seed, *, twins):
     """A changefeed that spreads the versions of a row over partitions, and goes back without a word."""
-    return world(seed, twins=twins, dispatcher=Dispatcher.COLUMNS, partitions=2 + seed % 3, replays=seed % 6, announced_restarts=False)
+    spread = {"dispatcher": Dispatcher.COLUMNS, "partitions": 2 + seed % 3, "replays": seed % 6, "announced_restarts": False}
+    return world(seed, twins=twins, transactions=40, **spread)
 
 
 def healed_catch_up(replica, history, directory):
@@ -63,29 +64,43 @@ def healed_catch_up(replica, history, directory):
     while True:
         try:
             return replica.catch_up().checkpoint_ts, stops
-        except NeedsOperator as error:
+        except AmbiguousRows as error:
             stopped = error
-        if stopped.facts["kind"] != "equal_rows":
-            raise stopped
         stops += 1
-        replica.equal_rows = EqualRows.ONCE
-        # Beyond it, where no DDL is: one at the checkpoint itself would not have run.
-        until_ts, ddls_at = stopped.facts["commit_ts"] + 1, {step.ts for step in history if step.ddls}
-        while until_ts in ddls_at:
-            until_ts += 1
-        checkpoint_ts = replica.catch_up(until_ts=until_ts).checkpoint_ts
-        write_again(history, checkpoint_ts, directory, stops)
-        replica.equal_rows = EqualRows.STOP
+        write_again(history, *guessed(replica, history, stopped), directory, stops)
 
 
-def write_again(history, checkpoint_ts, directory, number):
-    """Write the tables as upstream has them at the checkpoint."""
+def guessed(replica, history, stopped):
+    """Apply the commit that has stopped the replica by a guess. Return the checkpoint, and the tables of which anything was guessed."""
+    # One later where a DDL has the same ts: at the checkpoint itself it would not have run.
+    until_ts, ddls_at = stopped.facts["commit_ts"], {step.ts for step in history if step.ddls}
+    while until_ts in ddls_at:
+        until_ts += 1
+    named = stopped.facts["tables"].split(", ")
+    while True:
+        replica.equal_rows_of |= dict.fromkeys(named, EqualRows.ONCE)
+        try:
+            checkpoint_ts = replica.catch_up(until_ts=until_ts).checkpoint_ts
+        except AmbiguousRows as error:
+            named = error.facts["tables"].split(", ")
+        except RowRefused as error:
+            # The sink lacks a row: that table was guessed wrong.
+            if replica.equal_rows_of[error.facts["table"]] is EqualRows.ALL:
+                raise
+            named, replica.equal_rows_of[error.facts["table"]] = [], EqualRows.ALL
+        else:
+            tables, replica.equal_rows_of = set(replica.equal_rows_of), {}
+            return checkpoint_ts, tables
+
+
+def write_again(history, checkpoint_ts, tables, directory, number):
+    """Write some tables as upstream has them at the checkpoint."""
     dump = Path(directory) / f"upstream-{number}.db"
     load_dump(history, checkpoint_ts, f"sqlite:///{dump}")
     connection = sqlite3.connect(Path(directory) / "replica.db")
     with closing(connection), connection:
         connection.execute("ATTACH ? AS upstream", (str(dump),))
-        for (table,) in connection.execute("SELECT name FROM upstream.sqlite_master WHERE type = 'table'").fetchall():
+        for table in tables:
             columns = ", ".join(f'"{name}"' for _, name, *_ in connection.execute(f'PRAGMA upstream.table_info("{table}")'))
             connection.execute(f'DELETE FROM main."{table}"')
             connection.execute(f'INSERT INTO main."{table}" ({columns}) SELECT {columns} FROM upstream."{table}"')

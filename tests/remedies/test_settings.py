@@ -82,6 +82,7 @@ CASES = {
     "no table of settings": ({"run": 1}, {"run": REMOVED, "run.lease_s": 15}),
     "several errors": ({"run.lease_s": "soon", "source.topics": []}, {"run.lease_s": 15, "source.topics": ["changefeed"]}),
     "accepted differences": ({"sink.accept": {"orders": ["trigger"]}}, {"sink.accept": {"shop.orders": ["trigger"]}}),
+    "equal rows of a table": ({"sink.equal_rows_of": {"visits": "all"}}, {"sink.equal_rows_of": {"shop.visits": "all"}}),
     "no table is taken in": ({"source.tables": ["!a.*"]}, {"source.tables": ["*.*", "!a.*"]}),
     "no tables": (
         {"source.event_filter": [{"tables": [], "ignore": ["delete"]}]},

@@ -8,7 +8,7 @@ from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
-from applier.planner.keyless import EqualRows
+from applier.planner.equal_rows import EqualRows, EqualRowsRule
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.replica.context import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
@@ -55,6 +55,7 @@ class Replica:
     """``[ddl] background``."""
     writes_keyless: bool = False
     equal_rows: EqualRows = EqualRows.STOP
+    equal_rows_of: dict[str, EqualRows] = field(default_factory=dict)
     rows: RowPolicy | None = None
     """``consistency = "row"``."""
     new_runner: type[LocalRunner] = LocalRunner
@@ -72,7 +73,7 @@ class Replica:
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),
             accept=Acceptance(self.accept, self.new_collations, self.collations),
             writes_keyless=self.writes_keyless,
-            equal_rows=self.equal_rows,
+            equal_rows=EqualRowsRule(self.equal_rows, tuple(self.equal_rows_of.items())),
             selects=not getattr(self.source, "selection", EVERYTHING).is_everything,
         )
 

@@ -24,7 +24,7 @@ class Acceptance:
 
     def accepts(self, table: FoldedName, kind: DifferenceKind) -> bool:
         """Return whether the operator accepts differences of this kind on this table."""
-        return any(kind in kinds and _compiled(pattern).fullmatch(str(table)) for pattern, kinds in self.patterns.items())
+        return any(kind in kinds and fits(pattern, table) for pattern, kinds in self.patterns.items())
 
     def upstream_names(self, collation: str) -> list[str]:
         """Return what a collation of the sink may be called upstream: its own name, and those that the operator has mapped to it."""
@@ -37,6 +37,11 @@ def check_pattern(pattern: str) -> str:
     """Return what is wrong with a pattern, '' if nothing is."""
     schema, dot, table = pattern.partition(".")
     return "" if schema and dot and table else 'is not a table pattern: write "schema.table", with * for any characters'
+
+
+def fits(pattern: str, table: FoldedName) -> bool:
+    """Return whether a table is one of those that a pattern stands for."""
+    return _compiled(pattern).fullmatch(str(table)) is not None
 
 
 @cache

@@ -86,6 +86,7 @@ def test_every_problem_is_named_at_once_each_on_a_line_with_its_key_and_its_reme
         ("source.kafka", '"x" = ["a"]', "source.kafka.x is invalid", ""),
         ("sink", 'consistency = "row"', "source.dispatcher is missing", "index-value"),
         ("sink", "max_transaction_rows = 0", "sink.max_transaction_rows is invalid", ""),
+        ("sink.equal_rows_of", '"orders" = "all"', "sink.equal_rows_of 'orders' is not a table", '"shop.visits" = "all"'),
         ("sink.accept", '"shop.orders" = ["triger"]', "sink.accept has an unknown kind of difference: 'triger'", "'trigger'"),
         ("sink.accept", '"orders" = ["trigger"]', "sink.accept 'orders' is not a table", '"shop.orders" = ["trigger"]'),
         ("sink.accept", '"shop.orders" = "trigger"', "sink.accept is invalid: input should be a valid tuple", ""),

@@ -10,7 +10,7 @@ from applier.config.cores import usable_cores
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.topic_name import PartitionLimits
-from applier.planner.keyless import EqualRows
+from applier.planner.equal_rows import EqualRows
 from applier.planner.table_check import DifferenceKind
 from applier.run.assembly import engine_settings
 from tests.builders.configuration import WHOLE, load, refusal, with_key
@@ -208,5 +208,12 @@ def test_tables_without_a_key_are_written_where_the_file_says_so(tmp_path):
     config = load(tmp_path, with_key("sink", 'keyless = "best_effort"'))
     assert engine_settings(config).writes_keyless
     assert not engine_settings(load(tmp_path)).writes_keyless
-    assert engine_settings(config).equal_rows is EqualRows.STOP
-    assert engine_settings(load(tmp_path, with_key("sink", 'equal_rows = "once"'))).equal_rows is EqualRows.ONCE
+
+
+def test_what_equal_rows_are_is_said_for_all_tables_or_for_some(tmp_path):
+    visits, orders = FoldedName("log", "visits"), FoldedName("shop", "orders")
+    assert engine_settings(load(tmp_path)).equal_rows.of(visits) is EqualRows.STOP
+    assert engine_settings(load(tmp_path, with_key("sink", 'equal_rows = "once"'))).equal_rows.of(visits) is EqualRows.ONCE
+    text = with_key("sink", 'equal_rows = "once"') + '\n[sink.equal_rows_of]\n"LOG.*" = "all"\n"log.visits" = "stop"\n'
+    rule = engine_settings(load(tmp_path, text)).equal_rows
+    assert [rule.of(table) for table in (visits, orders)] == [EqualRows.ALL, EqualRows.ONCE]

@@ -1,20 +1,23 @@
 """Tables without a key in a plan: refused unless they are asked for; one row at a time; what cannot be written is refused alone."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, RowRefused
+from applier.model.events import TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RepeatPoint
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
-from applier.planner.keyless import EqualRows
+from applier.planner.equal_rows import AmbiguousRows, EqualRows, EqualRowsRule
 from applier.planner.statement import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import INT, ORDERS_TABLE, STREAM, TEXT, PlainDialect, between, gone, packed, put, shape, sink_table
 
 UNKEYED = shape(("id", INT, 1), ("name", TEXT, 64))
+PARTITIONED = UNKEYED._replace(partitioned=True)
 TABLE = sink_table("id", "name", primary=())
 QUARANTINE = QuarantinePolicy(unreadable=True, refused=True)
 
@@ -33,7 +36,7 @@ class Refusing(PlainDialect):
 
 
 def planned(*rows, policy=None, repeats=None, dialect=None, table=TABLE, equal_rows=EqualRows.ALL):
-    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), {} if repeats is None else repeats, equal_rows)
+    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), {} if repeats is None else repeats, EqualRowsRule(equal_rows))
     return list(plan_bucket([packed(*rows)], between(), target, OPEN_PROTOCOL, policy or QuarantinePolicy()))
 
 
@@ -66,10 +69,132 @@ def test_of_several_commits_with_equal_rows_the_earliest_is_named():
         packed(*(put(ts, 1, "a", shape=UNKEYED, offset=offset) for offset in (1, 2)), stream=Stream(STREAM.topic, number))
         for number, ts in enumerate((7, 6))
     ]
-    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, EqualRows.STOP)
-    with pytest.raises(NeedsOperator) as stopped:
-        list(plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()))
-    assert stopped.value.facts["commit_ts"] == 6
+    assert stopped_by(chunks, {TABLE.folded: TABLE}).facts["commit_ts"] == 6
+
+
+def stopped_by(chunks, tables, rule=EqualRowsRule()):  # noqa: B008 - a value
+    with pytest.raises(AmbiguousRows) as stopped:
+        list(plan_bucket(chunks, between(), PlanTarget(tables, {}, PlainDialect(), {}, rule), OPEN_PROTOCOL, QuarantinePolicy()))
+    return stopped.value
+
+
+def table_and_rows(name, *commits):
+    unkeyed = shape(("id", INT, 1), ("name", TEXT, 64), table=name)
+    rows = [put(ts, 1, "a", shape=unkeyed, offset=offset) for ts, offset in commits]
+    return sink_table("id", "name", primary=(), table=name), packed(*rows)
+
+
+def test_of_several_tables_that_of_the_earliest_commit_is_named_with_all_that_share_it():
+    named = {"b": [(7, 1), (7, 2)], "c": [(6, 3), (6, 4)], "d": [(6, 5), (6, 6), (8, 7), (8, 8)], "e": [(6, 9)]}
+    made = [table_and_rows(name, *commits) for name, commits in named.items()]
+    error = stopped_by([rows for _, rows in made], {table.folded: table for table, _ in made})
+    assert (error.facts["commit_ts"], error.facts["table"], error.facts["tables"]) == (6, "shop.c", "shop.c, shop.d")
+    assert "`applier catchup --until-ts 6`" in error.remedy
+
+
+def test_the_operator_decides_about_each_table():
+    rule = EqualRowsRule(patterns=(("shop.b*", EqualRows.ALL), ("shop.*", EqualRows.STOP)))
+    made = [table_and_rows(name, (6, 1), (6, 2)) for name in ("b1", "c")]
+    error = stopped_by([rows for _, rows in made], {table.folded: table for table, _ in made}, rule)
+    assert error.facts["tables"] == "shop.c"
+
+
+@pytest.mark.parametrize(
+    ("records", "inserted"),
+    [
+        ("b a / a", 3),
+        ("b a / a c / a d", 6),
+        ("b b a / a", 4),
+        # The first row of what is sent again comes again, wherever the producer was interrupted.
+        ("a / a", None),
+        ("b a / b a a", None),
+        ("b a c / b / b a c", None),
+        ("b a c / b a c", None),
+        # A client that got no answer has stored a record twice.
+        ("b / a / a", None),
+        ("b / a c / a c", None),
+        ("b / c c / a c", 5),
+    ],
+)
+def test_equal_rows_are_real_where_the_first_row_of_their_commit_came_once(records, inserted):
+    rows = [
+        put(5, ord(name), name, shape=UNKEYED, offset=offset, index=index)
+        for offset, record in enumerate(records.split(" / "))
+        for index, name in enumerate(record.split())
+    ]
+    if inserted is None:
+        with pytest.raises(AmbiguousRows):
+            planned(*rows, equal_rows=EqualRows.STOP)
+    else:
+        assert sum(len(one[2]) for one in statements(*rows, equal_rows=EqualRows.STOP)) == inserted == len(rows)
+    # Partitions of a table are not ordered among one another: each of them may have been sent again alone.
+    rows = [replace(row, shape=PARTITIONED) for row in rows]
+    with pytest.raises(AmbiguousRows):
+        planned(*rows, equal_rows=EqualRows.STOP)
+
+
+@pytest.mark.parametrize(
+    ("records", "inserted"),
+    [
+        ("b a / a // b a / a", 3),
+        # The rest of what was sent first comes from a node that does not know that it was replaced.
+        ("b a // a", 3),
+        ("b a // b a / a", None),
+        ("b // b a / a", None),
+        ("a // a", 1),
+        ("a // a / a", None),
+    ],
+)
+def test_equal_rows_behind_a_point_where_the_producer_went_back(records, inserted):
+    rows = [
+        put(5, ord(name), name, shape=UNKEYED, offset=offset, index=index)
+        for offset, record in enumerate(records.replace("//", "/ back /").split(" / "))
+        for index, name in enumerate(record.split())
+        if record != "back"
+    ]
+    back = {STREAM: [RepeatPoint(Offset(records.partition("//")[0].count(" / ") + 1), Ts(0), is_return=True)]}
+    if inserted is None:
+        with pytest.raises(AmbiguousRows):
+            planned(*rows, repeats=back, equal_rows=EqualRows.STOP)
+    else:
+        assert sum(len(one[2]) for one in statements(*rows, repeats=back, equal_rows=EqualRows.STOP)) == inserted
+
+
+def test_an_older_row_of_a_partitioned_table_does_not_show_that_the_producer_went_back():
+    """Two physical partitions of the table: the rows at 5 are of one of them, and real."""
+    rows = [put(5, 1, "a", shape=UNKEYED), put(6, 2, "b", shape=UNKEYED, offset=1), put(5, 1, "a", shape=UNKEYED, offset=2)]
+    assert len(statements(*rows, equal_rows=EqualRows.STOP)) == 2
+    rows = [replace(row, shape=PARTITIONED) for row in rows]
+    with pytest.raises(AmbiguousRows):
+        planned(*rows, equal_rows=EqualRows.STOP)
+    # Nor does a row that was applied before. The producer as a whole goes back where a promise does.
+    returns = {table: {STREAM: [RepeatPoint(Offset(2), Ts(0), is_return=True, table=table)]} for table in (TABLE.folded, None)}
+    with pytest.raises(AmbiguousRows):
+        planned(*rows, repeats=returns[TABLE.folded], equal_rows=EqualRows.STOP)
+    assert len(statements(*rows, repeats=returns[None], equal_rows=EqualRows.STOP)) == 2
+
+
+def test_where_the_number_of_partitions_has_changed_the_order_proves_nothing():
+    """The first row was sent again into a partition that is new, and the other one into the same as before."""
+    first = [put(5, 2, "b", shape=UNKEYED, offset=1), put(5, 1, "a", shape=UNKEYED, offset=1, index=1)]
+    again = [put(5, 1, "a", shape=UNKEYED, offset=2)]
+    moved = packed(put(5, 2, "b", shape=UNKEYED, offset=1), stream=Stream(STREAM.topic, 9))
+    assert stopped_by([packed(*first, *again), moved], {TABLE.folded: TABLE}, EqualRowsRule()).facts["commit_ts"] == 5
+
+
+def test_equal_rows_in_two_partitions_stop_since_their_number_has_changed():
+    chunks = [packed(put(5, 1, "a", shape=UNKEYED), stream=Stream(STREAM.topic, number)) for number in (0, 1)]
+    assert stopped_by(chunks, {TABLE.folded: TABLE}).facts["rows"] == 2
+
+
+def test_equal_rows_of_two_tables_that_are_routed_into_one_are_real():
+    chunks = [
+        packed(put(5, 1, "a", shape=UNKEYED._replace(routed_from=TableName("shop", name))), stream=Stream(STREAM.topic, number))
+        for number, name in enumerate(("old_1", "old_2"))
+    ]
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, EqualRowsRule())
+    found = [one for one in plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()) if isinstance(one, Statement)]
+    assert [row for one in found for row in json.loads(one.text)[3]] == [[1, "a"], [1, "a"]]
 
 
 @pytest.mark.parametrize("equal_rows", EqualRows)
@@ -88,7 +213,7 @@ def test_two_equal_rows_that_become_different_ones_in_two_partitions_both_change
     chunks = [
         packed(gone(5, 9, "z", shape=UNKEYED), put(5, number, "z", shape=UNKEYED), stream=Stream(STREAM.topic, number)) for number in (0, 1)
     ]
-    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, equal_rows)
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, EqualRowsRule(equal_rows))
     found = [one for one in plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()) if isinstance(one, Statement)]
     assert [json.loads(one.text)[3] for one in found if one.phase is Phase.DELETE] == [[[9, "z"]]] * 2
     assert sorted(row for one in found if one.phase is Phase.REPLACE for row in json.loads(one.text)[3]) == [[0, "z"], [1, "z"]]

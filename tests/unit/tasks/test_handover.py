@@ -19,6 +19,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.seal import seal
 from applier.planner import TransactionSet
+from applier.planner.equal_rows import AmbiguousRows
 from applier.planner.statement import Phase, Statement
 from applier.sinks import held_statements
 from applier.sinks.factory import open_sink
@@ -769,6 +770,16 @@ def test_an_error_of_the_rows_says_more_than_what_is_missing_beside_it(target):
         segment = PreparedSegment(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
         outcome = write(target(), segment, [], Written())
         assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, FatalSinkError)
+
+
+def test_of_equal_rows_in_several_buckets_those_of_the_earliest_commit_are_named(target):
+    places = [("shop.a", 7), ("shop.b", 6), ("shop.c", 6)]
+    errors = [AmbiguousRows.of({"table": table, "commit_ts": ts}, rows=2) for table, ts in places]
+    for order in (errors, errors[::-1]):
+        segment = PreparedSegment(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
+        assert segment.error.facts["commit_ts"] == 6
+        assert segment.error.facts["tables"] == write(target(), segment, [], Written()).error.facts["tables"] == "shop.b, shop.c"
+    assert PreparedSegment((Rendered(0, 0, error=IncompleteInput("cut")), Rendered(0, 1, error=errors[0]))).error is errors[0]
 
 
 # --- deletes first -----------------------------------------------------------------------------------------------------
