@@ -33,8 +33,9 @@ ADD_COLUMN: Final = (
 
 
 UNKNOWN_COLUMN: Final = (
-    "If an ADD COLUMN of it runs upstream and has not ended, TiCDC has sent the column too early (pingcap/tiflow issue 12760): start the "
-    "applier again when it has ended. Else: a DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and "
+    "If the source is a changefeed and an ADD COLUMN of it runs upstream, TiCDC has sent the column too early (pingcap/tiflow issue "
+    "12760): start the applier again when it has ended. Else: a DDL was skipped, or the table was altered by hand. Add the column as "
+    "upstream has it, and "
     "fill it from upstream as of the sink's checkpoint: existing rows lack its values, and are not sent again. Or create the replica "
     "again from a dump (README)"
 )

@@ -12,6 +12,7 @@ from applier.coordinator.step import ApplyRows, ApplySegment, SegmentAhead
 from applier.model.errors import BulkRefused, FatalSinkError, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
 from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
+from applier.model.remedy import SKIP_RECORD
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.planner.equal_rows import ALL_REAL, EqualRowsRule
@@ -222,5 +223,4 @@ def _remedy(error: RowRefused) -> str:
     facts = error.facts
     if "event" not in facts:
         return f"{QUARANTINE_REMEDY[0].upper()}{QUARANTINE_REMEDY[1:]}"
-    place = f"--stream {facts['topic']}/{facts['partition']} --offset {facts['offset']} --event {facts['event']}"
-    return f"Skip this row with `applier skip {place}`, {QUARANTINE_REMEDY}"
+    return f"Skip this row with `{SKIP_RECORD} --event {facts['event']}`, {QUARANTINE_REMEDY}"

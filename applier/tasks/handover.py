@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pickle import UnpicklingError
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
@@ -29,6 +29,10 @@ from applier.tasks.listen import RangeFailure
 T = TypeVar("T")
 
 REMEDY = "The segment is applied again. If this repeats, see the logs of the executors: a lost executor, a full or failing disk"
+
+_CHANGED: Final = (
+    "The range is read again. If this repeats, something changes the records of the topic, or the binlog, while the applier reads them"
+)
 
 
 class RangeContent(NamedTuple):
@@ -133,7 +137,7 @@ def _check_content(range_id: RangeId, found: RangeContent, expected: RangeConten
     if found != expected:
         raise RangeChanged(
             "a range has other content than when it was first read",
-            remedy="The range is read again. If this repeats, something changes the topic's records while the applier reads them",
+            remedy=_CHANGED,
             **_place(range_id),
             expected=expected,
             found=found,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from applier.model.errors import SourceError
+from applier.model.errors import NeedsOperator, SourceError
 from applier.model.position import Offset
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event import BULKY, HEARTBEATS, BinlogEvent
@@ -17,7 +17,8 @@ from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import GENERATION_BITS, BinlogPosition
 from applier.sources.binlog.prepared_rows import PreparedPlace, PreparedRows
-from applier.sources.binlog.refusal import wrong
+from applier.sources.binlog.refusal import is_about_content, reset_log, wrong
+from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.port import Record
@@ -26,6 +27,8 @@ PREPARED: Final = PreparedRows()
 """The prepared transactions of this process."""
 BATCH_BYTES: Final = 1 << 20
 POLL_S: Final = 1.0
+GENERATIONS: Final = -1 << GENERATION_BITS
+"""The bits of a place that say which server's it is."""
 _PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … attempt to connect again."""
 ATTEMPTS: Final = 30
@@ -51,6 +54,12 @@ class Log:
     def stream(self, place: int) -> EventStream:
         """Connect."""
         return EventStream(self.settings, self.base_name, place, bodies=True, server=self.server)
+
+    def server_end(self) -> int:
+        """Return where the server writes now, without a generation. SourceError, NeedsOperator: it does not say."""
+        with Server(self.settings) as server:
+            end = server.end()
+        return BinlogPosition(0, end.number, end.position).number if end is not None else 0
 
     def prepared_at(self, begin: int, xid: str) -> PreparedPlace:
         """Name a transaction that was prepared."""
@@ -99,8 +108,16 @@ class RangeReading:
             is_over = now_s - self._failing_since_s > self._log.settings.unreachable_after_s or attempts > ATTEMPTS
             is_over = is_over or error.facts.get("kind") != "unreachable"
         if is_over:
-            raise error
+            raise self._explained(error) from error
         time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S)) - 1])
+
+    def _explained(self, error: SourceError) -> SourceError:
+        """Return the error of a reset in place of what that has made of the events: they look damaged."""
+        try:
+            is_reset = is_about_content(error) and self._log.server_end() < self._end & ~GENERATIONS
+        except (SourceError, NeedsOperator):
+            return error
+        return reset_log(self._log.text(self._end)) if is_reset else error
 
     def _drop(self) -> None:
         stream, self.stream = self.stream, None

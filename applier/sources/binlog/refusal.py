@@ -24,6 +24,17 @@ OTHER_LOG: Final = (
 )
 
 
+def reset_log(at: str = "") -> SourceError:
+    """Make the error for a log that ends before a place that it had: what was read there is not what is there now."""
+    message = "the server's binlog ends before a place that was read: it was reset"
+    return SourceError(message, remedy=OTHER_LOG, kind="other_log", **({"at": at} if at else {}))
+
+
+def is_about_content(error: SourceError) -> bool:
+    """Return whether an error is about what a server has sent. A dump that was open at a reset goes on in a file of other events."""
+    return error.facts.get("kind") not in {"unreachable", "refused", "other_server", "purged"}
+
+
 def is_refusal(payload: memoryview) -> bool:
     """Whether a packet says why the server ends the dump."""
     return bytes(payload[:1]) == b"\xff"

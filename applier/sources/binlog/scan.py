@@ -17,7 +17,7 @@ from applier.sources.binlog.event import HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.journal import Beginning, EndedGroup, Journal, ended_group
 from applier.sources.binlog.position import FILE_BITS
-from applier.sources.binlog.refusal import OTHER_LOG
+from applier.sources.binlog.refusal import is_about_content, reset_log
 
 LOGGER: Final = logging.getLogger("applier.binlog")
 
@@ -150,7 +150,7 @@ class Scan:
                     self._walk()
                 except SourceError as error:
                     if error.facts.get("kind") != "unreachable":
-                        raise
+                        raise self._explained(error) from error
                     self._wait_for_server(error)
         except ApplierError as error:
             self._fail(error)
@@ -158,6 +158,13 @@ class Scan:
             self._fail(InvariantViolation("the scan of the binlog failed", cause=repr(error)), error)
         finally:
             self._session.close()
+
+    def _explained(self, error: SourceError) -> SourceError:
+        """Return the error of a reset in place of what that has made of the events: they look damaged."""
+        try:
+            return reset_log() if is_about_content(error) and self._session.end() < self._journal.last else error
+        except SourceError:
+            return error
 
     def _wait_for_server(self, error: SourceError) -> None:
         if self._lost is None:
@@ -210,7 +217,7 @@ class Scan:
             self._asked_s, self._server_end = now_s, self._session.end()
             # What a dump has sent stays in the log. One that was open at a RESET says nothing of it, and sends heartbeats for ever.
             if self._server_end < self._seen:
-                raise SourceError("the server's binlog ends before a place that was read: it was reset", remedy=OTHER_LOG, kind="other_log")
+                raise reset_log()
             self._seen = self._journal.last
 
 

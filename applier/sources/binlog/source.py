@@ -16,6 +16,7 @@ from applier.sources.binlog.journal import Journal
 from applier.sources.binlog.place import LogPlace, PlaceFinder
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
 from applier.sources.binlog.reader import BinlogRangeReader
+from applier.sources.binlog.refusal import reset_log
 from applier.sources.binlog.requirements import require
 from applier.sources.binlog.scan import Scan
 from applier.sources.binlog.scan_session import ScanSession
@@ -42,6 +43,8 @@ class BinlogSource:
         self._place: LogPlace | None = None
         self._scan: Scan | None = None
         self._stored = StoredPlace(checkpoint_ts=Ts(0), positions={})
+        self._listed_end = 0
+        """The greatest end that a listing has shown: a log that ends before it was reset."""
         self._stored_place = 0
         """The place of the last state that was given to be stored."""
 
@@ -142,7 +145,11 @@ class BinlogSource:
         if BinlogPosition.of(earliest).generation != place.generation:
             # On the server before, nothing follows what is applied.
             cuts = (Cut(Offset(begins), 0), *(cut for cut in cuts if cut.offset > begins))
-        return Listing({STREAM: PartitionExtent(Offset(earliest), Offset(max(last, scan.server_end)), cuts)})
+        end = max(last, scan.server_end)
+        if end < self._listed_end:
+            raise reset_log(self._timeline.text(Ts(self._listed_end)))
+        self._listed_end = end
+        return Listing({STREAM: PartitionExtent(Offset(earliest), Offset(end), cuts)})
 
     def _files(self) -> PartitionExtent:
         """Return what the server holds, for those who follow no replica: a range may end where a file does."""

@@ -84,6 +84,24 @@ def test_a_daemon_follows_a_primary_that_crashes_under_load_and_rotates(mortal, 
     assert money.torn(TOTAL) == []
 
 
+def test_a_log_that_is_reset_under_a_daemon_stops_it_and_is_said_to_be_that(mortal, sqlite_sink):
+    replica = replica_of(mortal, sqlite_sink)
+    mortal.run("CREATE DATABASE reset_log", "CREATE TABLE reset_log.t (id INT PRIMARY KEY)", "INSERT INTO reset_log.t VALUES (1)")
+    replica.catch_up()
+    with pytest.raises(NeedsOperator, match=r"was reset|is not the one that was followed") as stopped:
+        reset_under(mortal, replica)
+    assert "Create the replica again from a dump" in stopped.value.remedy
+    assert not {"topic", "partition"} & stopped.value.facts.keys()
+
+
+def reset_under(primary, replica):
+    """Reset the log of a primary while a daemon follows it; raise what ends the daemon."""
+    with replica.following() as ended:
+        primary.run("RESET MASTER" if primary.kind is Kind.MARIADB else "RESET BINARY LOGS AND GTIDS")
+        primary.run("INSERT INTO reset_log.t VALUES (2)")
+        assert ended.wait(CAUGHT_UP_S)
+
+
 def test_files_that_are_gone_stop_the_run_and_are_named(mortal, sqlite_sink):
     replica = replica_of(mortal, sqlite_sink)
     execute_history(mortal, HISTORY)

@@ -1,5 +1,7 @@
 import itertools
 import struct
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +16,7 @@ from applier.sources.binlog.part import PartKind, decode_head, encode_head
 from applier.sources.binlog.position import STREAM
 from applier.sources.binlog.prepared_rows import PreparedPlace, PreparedRows
 from applier.sources.binlog.reader import BinlogRangeReader
+from applier.sources.binlog.server import LogEnd
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.port import Record
 from tests.builders.binlog import BASE, BinlogBytes, LogInMemory
@@ -309,3 +312,14 @@ def test_a_large_transaction_comes_in_parts_that_can_be_read_alone(log, serve, m
         assert len(value) < 1300
         numbers += [data[0] for kind, data in events if kind in kinds.ROWS]
     assert numbers == list(range(40))
+
+
+@pytest.mark.parametrize(("file", "what"), [(1, "it was reset"), (9, "is damaged")])
+def test_events_that_look_damaged_because_the_log_was_reset_are_said_to_be_that(log, serve, monkeypatch, file, what):
+    start = log.place
+    log.transaction(1, b"x" * 900)
+    end = log.place
+    serve(log, damaged_at=[500] * range_reading.WRONG_ATTEMPTS)
+    monkeypatch.setattr(range_reading, "Server", lambda _settings: nullcontext(SimpleNamespace(end=lambda: LogEnd(BASE, file, 4, ""))))
+    with pytest.raises(SourceError, match=what):
+        list(read([(start, end)]))

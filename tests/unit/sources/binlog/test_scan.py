@@ -184,3 +184,20 @@ def test_a_file_that_ends_without_a_rotation_has_the_size_that_was_read():
     journal = Journal(Beginning(place=FIRST, executed=MysqlGtidSet()))
     _Walk(journal).take([*transaction(FIRST), BinlogEvent(kinds.ROTATE, second, second, 0, 0, b"")])
     assert journal.cuts() == (Cut(second, TRANSACTION),)
+
+
+def test_events_that_look_damaged_because_the_log_was_reset_are_said_to_be_that():
+    log = Log(5)
+    log.failures = [(3, SourceError("an event of the binlog is damaged", kind="checksum"))]
+    before, log.end = log.end, lambda: log.ends[1]
+    with scanning(log) as scan:
+        assert log.ended.wait(DEADLINE_S)
+        with pytest.raises(SourceError, match="it was reset") as caught:
+            scan.raise_failure(0)
+    assert caught.value.facts["kind"] == "other_log"
+    log.failures, log.end = [(3, SourceError("an event of the binlog is damaged", kind="checksum"))], before
+    log.ended.clear()
+    with scanning(log) as scan:
+        assert log.ended.wait(DEADLINE_S)
+        with pytest.raises(SourceError, match="is damaged"):
+            scan.raise_failure(0)
