@@ -203,10 +203,10 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
         ran = _ago(live.get("ddl_since"), now_s)
         yield Fact("running", (f"for {ran}: " if ran else "") + one_line(live["current_ddl"]))
     if missing := sum(stream.get("offsets_without_record", 0) for stream in live.get("streams", {}).values()):
-        text = f"{count(missing, 'offset')} held no record: markers of transactions, or records that compaction has deleted"
-        yield Fact("gaps", text, "yellow")
+        causes = "records that compaction has deleted, or markers of transactions"
+        yield Fact("gaps", f"{count(missing, 'offset')} held no record since the start of this run: {causes}", "yellow")
     if absent := live.get("deletes_without_row"):
-        text = f"{count(absent, 'row')} deleted upstream did not exist in the sink: see docs/runbook.md"
+        text = f"{count(absent, 'row')} deleted upstream since the start of this run did not exist in the sink: see docs/runbook.md"
         yield Fact("deletes", text, "yellow")
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])

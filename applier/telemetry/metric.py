@@ -199,7 +199,8 @@ COUNTERS: Final = (
     Described("applier_transactions", "upstream transactions applied", (), _one(lambda state, _: state.counts.transactions)),
     Described(
         "applier_deletes_without_row",
-        "rows that upstream has deleted and the sink did not have, although upstream had them when the segment began",
+        "rows that upstream has deleted since the start of this run and the sink did not have, although upstream had them when the segment "
+        "began",
         (),
         _one(lambda state, _: state.counts.absent_rows),
     ),
@@ -243,7 +244,8 @@ COUNTERS: Final = (
     ),
     Described(
         "applier_stream_offsets_without_record",
-        "offsets that were read and held no record: markers of transactions, aborted transactions, or records that compaction has deleted",
+        "offsets that were read and held no record: records that compaction has deleted, or transactions' markers and aborted records, "
+        "which Kafka's client does not tell apart",
         STREAM,
         _each(lambda stream, _: stream.missing),
     ),

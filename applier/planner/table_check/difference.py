@@ -184,8 +184,9 @@ def generated_difference(column: str) -> Difference:
         f"generated column {column}",
         "the sink computes its values, and its expression may give others than upstream's, which come with the rows",
         f"Make {column} a plain column of its type, with upstream's expression in its comment, as /*: GENERATED ALWAYS AS (…) STORED */, "
-        "by which later DDLs know it (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again; a VIRTUAL column: "
-        "give it another name, and add the plain one). Then give the rows upstream's values: `applier verify --fix-sql`",
+        "by which later DDLs know it (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again with all of its comments, this one "
+        "in place of the column's: /*: type GENERATED ALWAYS AS (…) STORED */; a VIRTUAL column: give it another name, and add the plain "
+        "one). Then give the rows upstream's values: `applier verify --fix-sql`",
     )
 
 
