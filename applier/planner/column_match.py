@@ -24,6 +24,9 @@ MAX_SHAPES: Final = 4096
 _UNIQUE: Final = Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.UNIQUE_KEY
 
 _HASH: Final = re.compile(r"DB_ROW_HASH_\d+", re.ASCII)
+_OF_HISTORY: Final = frozenset({"row_start", "row_end"})
+VERSIONED: Final = "tables with SYSTEM VERSIONING are not replicated: each server writes their history itself"
+_LEAVE_OUT: Final = "Leave the table out by source.tables, or make it a table without versioning upstream"
 
 LACKS_COLUMN: Final = "the sink's table lacks a column"
 ADD_COLUMN: Final = (
@@ -170,12 +173,20 @@ def _refuse_unknown_columns(shape: Shape, description: TableDescription, facts: 
     sink = columns_of(description)
     for column in shape.columns:
         if column.name.casefold() not in sink.keys() | description.early_columns and not is_of_server(column):
+            if column.name in _OF_HISTORY and _keeps_history(shape):
+                raise NeedsOperator(VERSIONED, remedy=_LEAVE_OUT, column=column.name, **facts)
             raise FatalSinkError(
                 LACKS_COLUMN,
                 remedy=UNKNOWN_COLUMN,
                 column=column.name,
                 **facts,
             )
+
+
+def _keeps_history(shape: Shape) -> bool:
+    """Return whether a table has MariaDB's SYSTEM VERSIONING, by its hidden columns: the end of a row's time is a part of the key."""
+    flags = {column.name: column.flags for column in shape.columns}
+    return flags.keys() >= _OF_HISTORY and bool(flags["row_end"] & Flag.PRIMARY_KEY)
 
 
 def is_of_server(column: ColumnShape) -> bool:

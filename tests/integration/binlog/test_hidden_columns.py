@@ -1,7 +1,11 @@
 """Columns that a server makes for itself and writes to its binlog: the sink has none of them."""
 
+from contextlib import closing
+
 import pytest
 
+from applier.demo.simulator.mysql_oracle import connect
+from applier.model.errors import NeedsOperator
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.mysql_replica import read
 from tests.rig.binlog_replica import BinlogReplica
@@ -30,3 +34,16 @@ def test_a_long_unique_key_of_mariadb_is_replicated_without_its_hash(primaries, 
     replica.catch_up()
     assert read(mariadb_sink, ROWS) == [tuple(row) for row in primary.ask(ROWS)]
     assert "DB_ROW_HASH" not in str(read(mariadb_sink, "SHOW CREATE TABLE hashed.long_key"))
+
+
+def test_a_table_with_system_versioning_that_a_dump_has_made_is_refused_by_name(primaries, mariadb_sink):
+    primary = primaries.of(Kind.MARIADB)
+    primary.clear()
+    primary.run("CREATE DATABASE past", "CREATE TABLE past.t (id INT PRIMARY KEY) WITH SYSTEM VERSIONING")
+    replica = BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=primary.place()))
+    with closing(connect(mariadb_sink)) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE past")
+        cursor.execute("CREATE TABLE past.t (id INT PRIMARY KEY) WITH SYSTEM VERSIONING")
+    primary.run("INSERT INTO past.t VALUES (1)")
+    with pytest.raises(NeedsOperator, match="SYSTEM VERSIONING are not replicated"):
+        replica.catch_up()
