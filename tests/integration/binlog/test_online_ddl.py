@@ -7,9 +7,11 @@ import pytest
 from applier.cli.main import run
 from applier.model.errors import NeedsOperator
 from applier.selection import OnlineDdl, OnlineDdlMode, TableFilter, TableSelection
+from applier.sinks.mysql.ddl import runner
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.mysql_replica import read
 from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.faulty_sink import DeathError
 from tests.rig.upstream import NAME
 
 pytestmark = pytest.mark.timeout(180)
@@ -55,7 +57,7 @@ def replica_of(primary, sink, **options):
     return BinlogReplica(sink, BinlogSettings(url=primary.url, start=primary.place()), selection=selection)
 
 
-def test_the_cut_overs_of_both_tools_are_the_alters_of_their_copies(primary, mariadb_sink):
+def test_the_cut_overs_of_both_tools_are_the_alters_of_their_copies(primary, mariadb_sink, monkeypatch):
     replica = replica_of(primary, mariadb_sink)
     primary.run(*ORDERS, *GH_OST)
     # Each run is a new start of the program: what the copy is, only the ledger says.
@@ -63,11 +65,25 @@ def test_the_cut_overs_of_both_tools_are_the_alters_of_their_copies(primary, mar
     primary.run(COPY, "INSERT INTO shop.orders VALUES (3, 30, 'c')", "insert ignore into shop._orders_gho (id, n) values (3, 30)")
     replica.catch_up()
     primary.run(*SWAP, "INSERT INTO shop.orders VALUES (9, 90, 'after')", *PT_OSC, "INSERT INTO shop.orders VALUES (5, 5000000000, 'x')")
+    # The run dies with the intent of a cut-over, and the next one after its ALTER TABLE: what the copy is, is in the intent then.
+    for point in ("ddl.after_intent", "ddl.after_statement"):
+        monkeypatch.setattr(runner, "reach", dies_at(point))
+        with pytest.raises(DeathError):
+            replica.catch_up()
+        monkeypatch.undo()
     replica.catch_up()
     assert read(mariadb_sink, ROWS) == [tuple(row) for row in primary.ask(ROWS)]
     assert read(mariadb_sink, "SHOW TABLES FROM shop") == [("orders",)]
     done = [entry.ddl.query for entry in replica.ledger() if entry.state == "done"]
     assert [query.partition("` ")[2][:15] for query in done[-2:]] == ["add column note", "MODIFY n BIGINT"]
+
+
+def dies_at(point):
+    def reach(reached):
+        if reached == point:
+            raise DeathError
+
+    return reach
 
 
 def test_a_copy_that_was_begun_before_the_replica_stops_it_until_the_change_is_made_by_hand(primary, sqlite_sink, tmp_path):

@@ -6,6 +6,7 @@ from applier.config import load_config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
 from applier.model.errors import ConfigError
+from applier.model.events import TableName
 from applier.mysql_client.tls import Tls, TlsMode
 
 BINLOG = {"kind": "binlog", "url": "mysql+pymysql://applier@primary:3306/"}
@@ -113,3 +114,33 @@ def test_all_errors_of_a_binlog_are_told_at_once():
     found = refusal({"kind": "binlog", "topics": ["t"], "server_ids": "x"})
     assert found.message == "the configuration has 3 errors"
     assert set(found.facts) >= {"source.url", "source.topics", "source.server_ids"}
+
+
+def test_tables_of_tools_that_copy_tables_are_known_by_the_rules_of_the_configuration():
+    copy, table = TableName("shop", "_orders_gho"), TableName("shop", "orders")
+    by_default = load().source.selection()
+    assert by_default.online.is_copy(copy, table)
+    assert by_default.is_everything
+    assert not load({**BINLOG, "online_ddl": "off"}).source.selection().online.is_copy(copy, table)
+    always = {**BINLOG, "online_ddl": "always", "shadow_table_rules": ["^tmp_(.+)$"], "trash_table_rules": ["^old_(.+)$"]}
+    selection = load(always).source.selection()
+    assert [selection.has(TableName("shop", name)) for name in ("tmp_orders", "old_orders", "_orders_gho", "orders")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    environment = {"APPLIER_SOURCE__ONLINE_DDL": "always", "APPLIER_SOURCE__SHADOW_TABLE_RULES": "^a_(.+)$,^b_(.+)$"}
+    assert not load(environment=environment).source.selection().has(TableName("shop", "b_orders"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("online_ddl", "sometimes", "source.online_ddl"),
+        ("shadow_table_rules", ["^_.+_gho$"], "shadow_table_rules has a regular expression without exactly one group"),
+        ("trash_table_rules", ["^_(.+_del$"], "trash_table_rules has a regular expression that cannot be read"),
+    ],
+)
+def test_a_rule_for_such_tables_that_is_none_is_refused_by_its_key(key, value, words):
+    assert words in str(refusal({**BINLOG, key: value}))

@@ -7,7 +7,7 @@ import pytest
 from applier.ddl.column_type import ColumnType
 from applier.ddl.conversion_rule import Certainty, ConversionRule, PlainValues, conversion_rule
 from applier.ddl.cursor import Cursor
-from applier.ddl.old_values import MARIADB, MYSQL, SERVER_KIND, TIDB, OldColumn, Question, questions, refuse_other_values
+from applier.ddl.old_values import COPIED, MARIADB, MYSQL, SERVER_KIND, TIDB, OldColumn, Question, questions, refuse_other_values
 from applier.ddl.type_parser import parse_type
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
@@ -114,3 +114,23 @@ def test_a_server_of_upstreams_kind_converts_as_upstream_did(session: tuple[tupl
         refuse_other_values(ddl, lambda: sink, lambda: COLUMNS, lambda _: True)
     assert "drop" not in raised.value.remedy.casefold()
     refuse_other_values(ddl, lambda: sink, lambda: COLUMNS, lambda _: False)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("ALTER TABLE t MODIFY a VARCHAR(5)", "column a becomes varchar"),
+        ("ALTER TABLE t MODIFY n INT NOT NULL", "NULL in column n"),
+        ("ALTER TABLE t ADD c DATETIME DEFAULT NOW()", "computed when upstream copied each row"),
+        ("ALTER TABLE t ADD c INT DEFAULT (1 + 1)", "computed when upstream copied each row"),
+        ("ALTER TABLE t ADD c INT DEFAULT 5, MODIFY a VARCHAR(99)", ""),
+    ],
+)
+def test_rows_that_upstream_has_copied_are_asked_about_on_every_server(query: str, why: str) -> None:
+    copied = replace(ALTER, query=query, session=(LOG[0], (SERVER_KIND, COPIED)))
+    for sink in (MYSQL, MARIADB, TIDB):
+        if why:
+            with pytest.raises(NeedsOperator, match=why):
+                refuse_other_values(copied, lambda sink=sink: sink, lambda: COLUMNS, lambda _: True)  # type: ignore[misc] # bound now
+        else:
+            refuse_other_values(copied, lambda sink=sink: sink, lambda: COLUMNS, lambda _: True)  # type: ignore[misc]
