@@ -1,7 +1,7 @@
 """Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. ``mysql_server`` examines the server."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.key_actions import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
-from applier.replica.starting_ts import starting_ts
+from applier.replica.starting_ts import LOAD, not_loaded, starting_ts
 from applier.replica.table_guard import TableGuard
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
@@ -29,10 +29,13 @@ from applier.telemetry.wording import count, named_text, one_line
 REACHED: Final = "sink"
 BOOKKEEPING: Final = "sink: bookkeeping"
 REPLICA: Final = "sink: replica"
-BEGINNING: Final = "sink: start_ts"
+BEGINNING: Final = "sink: initial state"
 TABLES: Final = "sink: tables"
 NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
+NOT_LOADED: Final = "no dump is loaded: right only if upstream had no table when the changefeed began"
+LOAD_FIRST: Final = "If upstream had tables then, run `applier load DUMP` first"
+LACKS_REMEDY: Final = "Right only if upstream has created them after the start of the replica. Else dump them too and load again, or exclude them by source.tables"
 MISSING: Final = "missing_revisions"
 KEYS: Final = "sink: foreign keys"
 LACKING_REMEDY: Final = (
@@ -46,15 +49,10 @@ FIRST: Final = "0001"
 
 def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | None = None) -> Iterator[CheckFinding]:
     """Examine the sink. ``patience_s``: how long to wait for the tables of the topics; None: examine what takes no time alone."""
+    shared.start_ts = Ts(config.source.start_ts)
     try:
-        if config.sink.is_sqlite:
-            if (refused := sqlite_finding(config)) is not None:
-                yield refused
-                return
-            yield ok(REACHED, f"{config.sink.address} can be written")
-            if not database_path(config.sink.full_url()).exists():
-                yield ok(BOOKKEEPING, "is missing, as is the file; the next run makes both")
-                return
+        if config.sink.is_sqlite and not (yield from _file_is_there(config, shared, is_whole=patience_s is not None)):
+            return
         # Without retries: somebody waits for the answer. In UTC: whether the server knows the zone is a finding of its own.
         settings = replace(config.sink_settings(retries=0), time_zone="UTC")
         with open_sink(settings) as sink:
@@ -67,7 +65,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                     return
                 is_older = FIRST not in str(error.facts[MISSING]).split()
             # At the beginning of a run only its command line tells the start.
-            if patience_s is not None:
+            if patience_s is not None and not is_older:
                 dump = sink.loaded_dump.read() if overview is not None else None
                 yield from _beginning(config, shared, overview, dump)
             if not config.sink.is_sqlite:
@@ -80,6 +78,20 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
         yield of_error(REACHED, error)
     finally:
         shared.set_progress(None)
+
+
+def _file_is_there(config: Config, shared: SharedFacts, *, is_whole: bool) -> Generator[CheckFinding, None, bool]:
+    """Examine the place of SQLite's file; return whether there is more to examine."""
+    if (refused := sqlite_finding(config)) is not None:
+        yield refused
+        return False
+    yield ok(REACHED, f"{config.sink.address} can be written")
+    if database_path(config.sink.full_url()).exists():
+        return True
+    yield ok(BOOKKEEPING, "is missing, as is the file; the next run makes both")
+    if is_whole:
+        yield from _beginning(config, shared, None, None)
+    return False
 
 
 def sqlite_finding(config: Config) -> CheckFinding | None:
@@ -98,14 +110,26 @@ def sqlite_finding(config: Config) -> CheckFinding | None:
 def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, dump: LoadedDump | None) -> Iterator[CheckFinding]:
     """Tell where the replica begins, as its first run will decide."""
     progress = overview.progress if overview is not None else None
-    shared.start_ts = Ts(config.source.start_ts)
     try:
         shared.start_ts = starting_ts(shared.start_ts, progress, dump)
-        if progress is None and dump is not None:
-            yield ok(BEGINNING, f"at the dump of {dump.directory}: {named_text(shared.start_ts)}")
+        if progress is None:
+            yield _initial_state(config, shared.start_ts, dump)
     except ApplierError as error:
         yield of_error(BEGINNING, error)
     shared.set_progress(progress)
+
+
+def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> CheckFinding:
+    """Tell what the sink of a new replica holds at its start. An error: nobody has recorded it."""
+    if dump is not None:
+        whose = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
+        return ok(BEGINNING, f"{whose}: {named_text(start_ts)}")
+    settings = config.source_settings()
+    if start_ts or (isinstance(settings, BinlogSettings) and settings.start):
+        return of_error(BEGINNING, not_loaded(start_ts))
+    if isinstance(settings, BinlogSettings):
+        return problem(BEGINNING, "no dump is loaded, and source.start is not set", LOAD)
+    return warning(BEGINNING, NOT_LOADED, LOAD_FIRST)
 
 
 def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding]:
@@ -152,9 +176,14 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
         changes = {table: what for table, what in upstream.silent_changes().items() if table in tables}
         yield from lacking_keys(links, changes, config.acceptance)
     expected = [*tables.values(), *new]
-    present = len(sink.examine(expected)) if expected else 0
-    absent = f"; {count(len(expected) - present, 'other')} of upstream not there yet" if present < len(expected) else ""
-    yield ok(TABLES, f"the table check passes for {count(present, 'table')}{absent}")
+    present = sink.examine(expected) if expected else {}
+    missing = sorted(str(name) for name in expected if name.fold() not in present)
+    absent = f"; {count(len(missing), 'other')} of upstream not there yet" if missing else ""
+    yield ok(TABLES, f"the table check passes for {count(len(present), 'table')}{absent}")
+    # Topics show tables of which there are rows, and their CREATE may be in the same topics.
+    if missing and not known and upstream is not None:
+        named = ", ".join(missing[:MOST_NAMED])
+        yield warning(TABLES, f"the sink lacks {count(len(missing), 'table')} of upstream, for instance {named}", LACKS_REMEDY)
 
 
 def lacking_keys(links: Sequence[KeyLink], changes: Mapping[FoldedName, str], accept: Acceptance) -> Iterator[CheckFinding]:

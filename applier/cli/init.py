@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
@@ -12,6 +13,7 @@ from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.init_source import SourceOptions, answer, source_draft, without_password
 from applier.cli.option import ConfigPath, read_config, tso
 from applier.cli.output import print_line
+from applier.cli.remedy import command_line
 from applier.config.draft import DEFAULT_NAME, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.model.errors import ConfigError
@@ -55,11 +57,31 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     write(config, draft)
     begins = draft.source.start_ts if isinstance(draft.source, TopicsDraft) else NO_TS
     print_line(f"wrote {config}" + (f": the replica begins at {named_text(begins)}" if begins else ""))
-    if run_check is None:
+    # Before the load, the check fails by design.
+    if run_check is None and not _begins_late(draft):
         run_check = asks and typer.confirm("Run `applier check` now?", default=True)
     if run_check:
         raise typer.Exit(show(read_config(config), wait_s=WAIT_S, path=config))
-    print_line(f"next: applier check --config {config}")
+    _print_steps(config, draft, dump)
+
+
+def _begins_late(draft: ConfigDraft) -> bool:
+    """Return whether the replica begins where upstream may hold rows already, so that a load comes first."""
+    return bool(draft.source.start_ts if isinstance(draft.source, TopicsDraft) else draft.source.start)
+
+
+def _print_steps(config: Path, draft: ConfigDraft, dump: Path | None) -> None:
+    """Name the commands up to the first run, in their order."""
+    if dump is not None:
+        first = command_line("load", config, f" {quote(str(dump))}")
+    elif _begins_late(draft):
+        declare = command_line("load", config, " --declared")
+        first = f"{command_line('load', config, ' DUMP')}; or {declare}, if the sink holds upstream's rows of that position already"
+    else:
+        first = f"{command_line('load', config, ' DUMP')}, unless upstream had no tables when its first change was written"
+    print_line("next:")
+    for number, step in enumerate((first, command_line("check", config), command_line("run", config)), start=1):
+        print_line(f"  {number}. {step}")
 
 
 def write(path: Path, draft: ConfigDraft) -> None:

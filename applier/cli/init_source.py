@@ -9,6 +9,7 @@ import typer
 from applier.cli.output import stderr_console
 from applier.config.draft import BinlogDraft, TopicsDraft
 from applier.config.source import BINLOG, KAFKA
+from applier.dump.log_place import start_of_dump
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
@@ -44,7 +45,7 @@ def source_draft(options: SourceOptions, *, asks: bool) -> TopicsDraft | BinlogD
     if options.start and options.dump is not None:
         raise ConfigError("--start and --from-dump exclude one another", remedy="Remove one of them: --from-dump is --start dump:PATH")
     url = answer("URL of the primary, without its password", options.primary, PRIMARY, asks=asks, option="--primary")
-    start = options.start if options.dump is None else f"dump:{options.dump.resolve()}"
+    start = options.start if options.dump is None else start_of_dump(options.dump.resolve())
     return BinlogDraft(primary=without_password(url, "SOURCE"), start=start)
 
 

@@ -1,7 +1,6 @@
-"""``applier load``: load a dump of upstream into the sink, and remember its timestamp for the first run."""
+"""``applier load``: load a dump of upstream into the sink, or record that it is loaded; the first run begins at its timestamp."""
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
@@ -9,21 +8,29 @@ import typer
 from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.remedy import command_line
+from applier.dump.declared import declare_loaded
 from applier.dump.into_sink import LoadOptions, load_dump
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.telemetry.wording import count, named_text
 
-Directory = Annotated[Path, typer.Argument(metavar="DUMP", help="Directory of Dumpling or mydumper; file of mysqldump or mariadb-dump.")]
+Directory = Annotated[
+    Path | None,
+    typer.Argument(metavar="DUMP", help="Directory of Dumpling or mydumper; file of mysqldump or mariadb-dump.", show_default=False),
+]
 
 
 def load(  # noqa: PLR0913 - one parameter per option of the command line
-    directory: Directory,
+    directory: Directory = None,
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     start_ts: Annotated[int | None, typer.Option(metavar="TSO", parser=tso, help="TSO of a dump that does not say it.")] = None,
     threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Load so many tables at once.")] = 4,
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Zone of TIMESTAMP values in files that do not name one.")] = "+00:00",
+    declared: Annotated[
+        bool, typer.Option("--declared", help="Load nothing: record that the sink equals upstream at the dump, or at the configured start.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Drop the tables of the dump first.")] = False,
     accept_file_times: Annotated[bool, typer.Option("--accept-file-times", help="Load files that look older than the dump.")] = False,
     accept_missing_files: Annotated[
@@ -31,11 +38,22 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Load a dump into the sink; the first run begins there."""
+    """Load a dump into the sink; the first run begins there.
+
+    With --declared, record that another program has loaded it.
+    """
     if "'" in time_zone or "\\" in time_zone:
         raise ConfigError(f"--time-zone is not a time zone: {time_zone!r}", remedy='Give an offset such as "+08:00", or a name')
+    given = None if start_ts is None else Ts(start_ts)
+    if declared:
+        if overwrite or accept_file_times or accept_missing_files:
+            raise ConfigError("--declared loads nothing", remedy="Remove the options of a load, or remove --declared")
+        _declare(config, directory, given, as_json=as_json)
+        return
+    if directory is None:
+        raise ConfigError("the dump is missing", remedy="Give its directory or file: applier load DUMP")
     options = LoadOptions(
-        start_ts=None if start_ts is None else Ts(start_ts),
+        start_ts=given,
         threads=threads,
         time_zone=time_zone,
         overwrite=overwrite,
@@ -56,4 +74,18 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
         print_line(
             f"FLOAT columns, of which dumps have six digits: {', '.join(result.floats)}. `applier verify --fix-sql FILE` writes the rest"
         )
-    print_line(f"the replica begins at {named_text(result.start_ts)}: applier catchup --config {quote(str(config))}")
+    _print_next(config, result.start_ts)
+
+
+def _declare(config: Path, directory: Path | None, given: Ts | None, *, as_json: bool) -> None:
+    dump = declare_loaded(read_config(config), directory, given)
+    if as_json:
+        print_json({"start_ts": dump.start_ts, "declared": True})
+        return
+    print_line("recorded that the sink is loaded. Nothing was loaded or compared")
+    _print_next(config, dump.start_ts)
+
+
+def _print_next(config: Path, start_ts: Ts) -> None:
+    print_line(f"the replica begins at {named_text(start_ts)}")
+    print_line(f"next: {command_line('check', config)}")

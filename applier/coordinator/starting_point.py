@@ -15,8 +15,8 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 FROM_DUMP_TO_REPLICA = (
     "To make a replica of an upstream that already holds data: "
     "1. dump the upstream; "
-    "2. load the dump with `applier load`; or by hand, and set source.start_ts to its TSO (Pos in Dumpling's file `metadata`), "
-    "of a binlog source.start to its place; "
+    "2. load the dump with `applier load`; or by hand: then set source.start_ts to its TSO (Pos in Dumpling's file `metadata`), "
+    "of a binlog source.start to its place, and run `applier load --declared`; "
     "3. run `applier catchup` again. "
     "The topic or binlog must hold every change since the dump, and the new replica must get another `name`"
 )

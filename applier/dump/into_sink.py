@@ -78,7 +78,7 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
     if not options.accept_file_times:
         check_file_times(directory, inventory)
     with open_sink(config.sink_settings(retries=2)) as sink:
-        _check_replica(sink, directory, overwrite=options.overwrite)
+        check_replica(sink, directory, overwrite=options.overwrite)
         target = _target(config, inventory)
         target.check_absent(overwrite=options.overwrite)
         sink.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=LOADER, loaded_by=operator()))
@@ -138,7 +138,9 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     """Return the timestamp of the dump. ConfigError: nobody tells it, or two tell different ones."""
     settings = config.source_settings()
     if isinstance(settings, BinlogSettings):
-        return _start_in_log(settings, directory, given)
+        if given is not None:
+            raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
+        return place_in_log(replace(settings, start=start_of_dump(directory)))
     moment = moment_of(directory) if given is None else None
     start_ts = given if given is not None else None if moment is None else moment.start_ts
     if start_ts is None:
@@ -157,10 +159,9 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     return start_ts
 
 
-def _start_in_log(settings: BinlogSettings, directory: Path, given: Ts | None) -> Ts:
-    if given is not None:
-        raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
-    with open_source(replace(settings, start=start_of_dump(directory))) as source:
+def place_in_log(settings: BinlogSettings) -> Ts:
+    """Return the place that ``settings.start`` names. ConfigError, SourceError, NeedsOperator: the server does not have it."""
+    with open_source(settings) as source:
         point = source.start_point()
     state = read_state(None if point is None else point.state)
     if state is not None and state.has_gaps:
@@ -206,13 +207,15 @@ def _chosen(config: Config, inventory: Inventory) -> Inventory:
     return Inventory(tuple(files))
 
 
-def _check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
+def check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
+    """Refuse a replica that has begun, or a sink that holds a dump already. NeedsOperator."""
     sink.migrate()
     if sink.load() is not None:
         remedy = "Give the new replica another name, and its tables another sink or remove them (docs/setting_up.md)"
         raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
     dump = sink.loaded_dump.read()
-    if dump is not None and not overwrite:
+    # A declaration has loaded nothing: tables that are in the way stop a load by name.
+    if dump is not None and not dump.is_declared and not overwrite:
         state = "holds a dump already" if dump.is_whole else "holds a part of a dump: its load runs, or has failed"
         remedy = f"To load it again, which drops its tables: `applier load {quote(str(directory))} --overwrite`"
         raise NeedsOperator(f"the sink {state}", remedy=remedy, directory=dump.directory, start_ts=dump.start_ts, loaded_by=dump.loaded_by)

@@ -1,6 +1,7 @@
 """From which timestamp a replica begins: what the operator says, what the sink was loaded from, and what the replica was created with."""
 
 from shlex import quote
+from typing import Final
 
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
@@ -9,18 +10,34 @@ from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
 from applier.sources.start import StartPoint
 
+LOAD: Final = (
+    "Load a dump of upstream: `applier load DUMP`. "
+    "If the sink holds what upstream held at this position already, record that: `applier load --declared`"
+)
+
 
 def starting_point(configured: Ts, components: Components) -> StartPoint:
     """Return where the replica begins: by ``configured``, or by the source's own settings. Errors: those of ``starting_ts``."""
     sink, source = components.sink, components.source
     progress = sink.load()
-    dump = sink.loaded_dump.read()
+    dump = sink.loaded_dump.read() if progress is None else None
+    start = StartPoint(starting_ts(configured, progress, dump))
     # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
-    is_asked = progress is None and (dump is None or dump.is_whole)
-    point = source.start_point(NO_TS if dump is None else dump.start_ts) if is_asked else None
-    wanted = configured if point is None else point.start_ts
-    start_ts = starting_ts(wanted, progress, dump)
-    return StartPoint(start_ts, None if point is None else point.state)
+    if progress is not None:
+        return start
+    start = source.start_point(NO_TS if dump is None else dump.start_ts) or start
+    if dump is None and start.start_ts:
+        raise not_loaded(start.start_ts)
+    return start
+
+
+def not_loaded(start_ts: Ts) -> NeedsOperator:
+    """Make the error for a start position of which nobody has said that the sink holds what was before it."""
+    return NeedsOperator(
+        "a start position is set, but no load is recorded: the sink may lack what upstream held there",
+        remedy=LOAD,
+        start_ts=start_ts,
+    )
 
 
 def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | None) -> Ts:

@@ -1,10 +1,13 @@
-"""The dump that a sink was loaded from, as the bookkeeping knows it: ``applier load`` writes it, runs read it."""
+"""What a sink held before its replica began, as the bookkeeping knows it: ``applier load`` writes it, runs read it."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from applier.model.position import Ts
+
+DECLARED: Final = "declared"
+"""The loader of a dump that the operator has loaded with other programs, and says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,11 @@ class LoadedDump:
         """Whether the load has ended well."""
         return self.ended_at is not None
 
+    @property
+    def is_declared(self) -> bool:
+        """Whether other programs have loaded it."""
+        return self.loader == DECLARED
+
 
 class LoadedDumpStore(Protocol):
     """Each call is a transaction of its own; none needs ownership."""
@@ -37,4 +45,8 @@ class LoadedDumpStore(Protocol):
 
     def end(self) -> None:
         """Store that the load has ended well."""
+        ...
+
+    def declare(self, dump: LoadedDump) -> None:
+        """Store that other programs have loaded this dump, in place of an earlier entry."""
         ...

@@ -195,7 +195,7 @@ class Source(Protocol):
     def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:
         """Return where a new replica begins; None: the timestamp says it all. SourceError, NeedsOperator.
 
-        The source's own settings count. Where they do not say it: ``loaded``, the place of the dump that the sink was loaded from.
+        ``loaded``: the place of the dump that the sink was loaded from; the source's own settings count where there is none.
         """
         ...
 

@@ -17,10 +17,12 @@ from applier.run.daemon import Daemon, RunOptions
 from applier.selection import EVERYTHING
 from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.source import BinlogSource
+from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.port import Source
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer, SilentObserver
@@ -92,6 +94,7 @@ class Replica:
         settings = replace(self.settings(until_ts=until_ts), until_time_ms=until_time_ms)
         with open_sink(self.sink_settings()) as sink:
             self.runner = runner = self.new_runner(lambda: self.source.reader, self.source.decoder)
+            declare_loaded(sink, self.source, start_ts)
             catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, Monitor(self.observer))
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
@@ -101,6 +104,7 @@ class Replica:
         """Run as a daemon until a shutdown is requested; the source decides when."""
         with open_sink(self.sink_settings()) as sink:
             self.runner = self.new_runner(lambda: self.source.reader, self.source.decoder)
+            declare_loaded(sink, self.source)
             components = Components(self.source, self.wrap(sink), self.runner)
             self.monitor = Monitor(self.observer, self.monitored)
             daemon = Daemon(components, self.settings(), self.monitor, shutdown)
@@ -134,6 +138,17 @@ class Replica:
 
     def done_ddls(self):
         return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)
+
+
+def declare_loaded(sink: Sink, source: Source, start_ts: int = NO_TS) -> None:
+    """Record for a new replica that the sink equals upstream at its start position, as `applier load --declared` does."""
+    if not start_ts and source.timeline is TSO_TIMELINE:
+        return
+    sink.migrate()
+    if sink.load() is None and sink.loaded_dump.read() is None:
+        point = source.start_point()
+        begins = Ts(start_ts) if point is None else point.start_ts
+        sink.loaded_dump.declare(LoadedDump(start_ts=begins, directory="", loader=DECLARED, loaded_by="tests"))
 
 
 STRICT = {"shop.orders": (DifferenceKind.TRIGGER,)}

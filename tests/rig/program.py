@@ -17,6 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from applier.config import load_config
+from applier.dump.declared import declare_loaded
+
 APPLIER = (sys.executable, "-m", "applier")
 ROOT = Path(__file__).parents[2]
 PROCESSES = Path("/proc")
@@ -78,12 +81,16 @@ def write_config(
 
 
 def write_binlog_config(directory: Path, *, primary: str, start: str, **more: Any) -> Path:
-    """Write ``applier.toml`` of a replica that follows the binlog of the server at ``primary``; ``more`` as ``write_config`` takes it."""
+    """Write ``applier.toml`` of a replica of the binlog of the server at ``primary``, and record that its sink is loaded.
+
+    ``more`` as ``write_config`` takes it.
+    """
     path = write_config(directory, servers="", **more)
     kafka = 'bootstrap_servers = ""\ntopics = ["changefeed"]\nddl_time_zone = "+08:00"\n'
     text = path.read_text(encoding="utf-8")
     assert kafka in text
     path.write_text(text.replace(kafka, f'kind = "binlog"\nurl = "{primary}"\nstart = "{start}"\n'), encoding="utf-8")
+    declare_loaded(load_config(path, environment={}), None, None)
     return path
 
 

@@ -28,23 +28,32 @@ class LoadedDumpTable:
 
     def begin(self, dump: LoadedDump) -> None:
         """Store that a load begins."""
-        values = {
-            "start_ts": self.bookkeeping.number(dump.start_ts),
-            "directory": dump.directory,
-            "loader": dump.loader,
-            "loaded_by": dump.loaded_by,
-        }
-
-        def work(connection: Connection) -> None:
-            # The replica has not begun: an earlier load has written whatever the ledger holds.
-            self.bookkeeping.run(connection, "ledger_forget_load")
-            self.bookkeeping.run(connection, "loaded_dump_begin", **values)
-
-        self.in_writing(work)
+        self.in_writing(_ignoring(lambda connection: self._begin(connection, dump)))
 
     def end(self) -> None:
         """Store that the load has ended well."""
         self.in_writing(_ignoring(lambda connection: self.bookkeeping.run(connection, "loaded_dump_end")))
+
+    def declare(self, dump: LoadedDump) -> None:
+        """Store that other programs have loaded this dump. One transaction: no run may find half of it."""
+
+        def work(connection: Connection) -> None:
+            self._begin(connection, dump)
+            self.bookkeeping.run(connection, "loaded_dump_end")
+
+        self.in_writing(work)
+
+    def _begin(self, connection: Connection, dump: LoadedDump) -> None:
+        # The replica has not begun: an earlier load has written whatever the ledger holds.
+        self.bookkeeping.run(connection, "ledger_forget_load")
+        self.bookkeeping.run(
+            connection,
+            "loaded_dump_begin",
+            start_ts=self.bookkeeping.number(dump.start_ts),
+            directory=dump.directory,
+            loader=dump.loader,
+            loaded_by=dump.loaded_by,
+        )
 
     def _read(self, connection: Connection) -> LoadedDump | None:
         row = self.bookkeeping.run(connection, "loaded_dump_read").one_or_none()

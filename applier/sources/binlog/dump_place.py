@@ -25,6 +25,8 @@ _REMEDY: Final = (
     "Give the file of mariadb-dump --master-data=2 --single-transaction, of mysqldump --source-data=2 --single-transaction, "
     "or the directory of mydumper"
 )
+DIRECTORY_REMEDY: Final = "Give the directory of mydumper, or one that holds one file of mariadb-dump or mysqldump"
+METADATA: Final = "metadata"
 _CHANGE: Final = re.compile(r"^(?:-- *)?(?:/\*!\d* *)?CHANGE (?:MASTER|REPLICATION SOURCE) TO (.*);", re.MULTILINE | re.IGNORECASE)
 _FILE: Final = re.compile(r"(?:MASTER|SOURCE)_LOG_FILE *= *'([^']+)'", re.IGNORECASE)
 _POSITION: Final = re.compile(r"(?:MASTER|SOURCE)_LOG_POS *= *(\d+)", re.IGNORECASE)
@@ -47,9 +49,7 @@ class DumpPlace(NamedTuple):
 
 def place_of_dump(path: str) -> DumpPlace:
     """Read the place of a dump. ConfigError: there is none, or the file cannot be read."""
-    file = Path(path)
-    if file.is_dir():
-        file /= "metadata"
+    file = file_of_dump(Path(path))
     try:
         text = _head(file)
     except (OSError, EOFError, zstandard.ZstdError) as error:
@@ -58,6 +58,19 @@ def place_of_dump(path: str) -> DumpPlace:
     if place is None:
         raise ConfigError(f"the dump {path} does not say at which place of the binlog it was made", remedy=_REMEDY, key="source.start")
     return place
+
+
+def file_of_dump(path: Path) -> Path:
+    """Return the file of a dump that says its place: mydumper's metadata, or the one file of a directory. ConfigError: there is none."""
+    if not path.is_dir():
+        return path
+    if (path / METADATA).is_file():
+        return path / METADATA
+    files = sorted(path.glob("*.sql*"))
+    if len(files) != 1:
+        message = "the directory holds no dump that says its place in the binlog"
+        raise ConfigError(message, remedy=DIRECTORY_REMEDY, directory=path, files=len(files))
+    return files[0]
 
 
 def _head(file: Path) -> str:

@@ -84,11 +84,10 @@ class BinlogSource:
         return self._timeline
 
     def start_point(self, loaded: Ts = NO_TS) -> StartPoint:
-        """Return where ``source.start`` lets a new replica begin; without it, the place of the dump that was loaded."""
+        """Return the place of the dump that was loaded; without one, where ``source.start`` lets a new replica begin."""
         require(self._server)
-        start = self._settings.start
-        if not start and loaded:
-            start = BinlogPosition.of(loaded).text(self._finder.end().base_name)
+        # The dump's directory may be gone since, and "now" is later.
+        start = BinlogPosition.of(loaded).text(self._finder.end().base_name) if loaded else self._settings.start
         if named := parse_place(start):
             self._timeline.name(0, named[0])
         place = start_place(start, self._server, self._finder)

@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from applier.config import load_config
+from applier.dump.declared import declare_loaded
 from tests.bench.binlog.primary import SCHEMA, Backlog, FilePosition, ask, checksum
 from tests.bench.suite.backlog import run_to_its_end
 from tests.bench.suite.checkout import Checkout
@@ -61,6 +63,7 @@ def measure(sink: str, primary: str, backlog: Backlog, tasks: int, checkout: Che
     clear(sink)
     with TemporaryDirectory(prefix="applier-bench.") as name:
         config = write_config(Path(name), primary, sink, backlog.first, tasks)
+        declare_loaded(load_config(config, environment={}), None, None)
         database, source = server_process(sink), server_process(primary)
         before = of_process(database), of_process(source)
         ended = run_to_its_end(checkout.command("catchup", "--config", config, "--json"), checkout, Path(name))

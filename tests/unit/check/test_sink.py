@@ -8,6 +8,7 @@ from applier.check.shared_facts import SharedFacts
 from applier.check.sink import TABLES, examine_sink
 from applier.config import load_config
 from applier.model.events import TableName
+from applier.sources.binlog.catalogue import UpstreamCatalogue
 from tests.builders.first_version import text
 
 
@@ -48,3 +49,19 @@ def test_tables_beside_older_bookkeeping_are_left_to_the_run_that_upgrades_it(tm
     found = list(examine_sink(config, shared, patience_s=1))
     assert [finding.level for finding in found if finding.check != TABLES] == [Severity.OK, Severity.OK]
     assert TABLES not in {finding.check for finding in found}
+
+
+def test_tables_of_a_primary_that_no_load_has_made_are_named(tmp_path, monkeypatch):
+    file, shared = tmp_path / "replica.db", SharedFacts()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute('CREATE TABLE "shop.a" (id INTEGER PRIMARY KEY)')
+        connection.execute("PRAGMA journal_mode = WAL")
+    source = {"kind": "binlog", "url": "mysql+pymysql://applier@127.0.0.1:1/", "start": "now"}
+    config = load_config(None, {"source": source, "sink": {"url": f"sqlite:///{file}"}}, environment={})
+    # The server's answers: nothing that the table check needs.
+    monkeypatch.setattr(UpstreamCatalogue, "check_names", lambda *_: None)
+    monkeypatch.setattr(UpstreamCatalogue, "silent_changes", lambda _: {})
+    shared.set_tables(frozenset({TableName("shop", "a"), TableName("shop", "b"), TableName("shop", "c")}))
+    found = [finding for finding in examine_sink(config, shared, patience_s=1) if finding.check == TABLES]
+    assert [finding.level for finding in found] == [Severity.OK, Severity.WARNING]
+    assert "2 tables of upstream, for instance shop.b, shop.c" in found[1].detail

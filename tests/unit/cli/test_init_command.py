@@ -8,6 +8,7 @@ from applier.cli import init as init_command
 from applier.cli import init_source
 from applier.cli.main import run
 from applier.config import load_config
+from applier.sources.binlog.dump_place import place_of_dump
 from tests.rig.dump_directory import TS, dumpling
 
 ANSWERS = ["--servers", "kafka:9092", "--topic", "cdc", "--topic", "^more_.*"]
@@ -91,8 +92,47 @@ def test_a_binlog_gets_its_own_keys_and_no_password(path, tmp_path, capsys):
     assert "APPLIER_SOURCE__PASSWORD" in shown.err
     assert "ush-9" not in path.read_text() + shown.out + shown.err
     path.unlink()
-    assert init(path, *PRIMARY, "--from-dump", str(tmp_path)) == 0
-    assert load_config(path, environment={}).source_settings().start == f"dump:{tmp_path}"
+
+
+POSITION = "-- CHANGE MASTER TO MASTER_LOG_FILE='mariadb-bin.000042', MASTER_LOG_POS=4;\n"
+
+
+@pytest.mark.parametrize("form", ["directory", "file", "mydumper"])
+def test_a_dump_of_a_primary_is_named_as_the_start_reads_it(path, tmp_path, capsys, form):
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    if form == "mydumper":
+        (dump / "metadata").write_text("SHOW MASTER STATUS:\n\tLog: mariadb-bin.000042\n\tPos: 4\n")
+    else:
+        (dump / "shop.sql").write_text(POSITION)
+    given = dump / "shop.sql" if form == "file" else dump
+    assert init(path, *PRIMARY, "--from-dump", str(given)) == 0
+    start = load_config(path, environment={}).source_settings().start
+    assert start == f"dump:{dump}" if form == "mydumper" else f"dump:{dump}/shop.sql"
+    assert place_of_dump(start.removeprefix("dump:")).position == "mariadb-bin.000042:4"
+    steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert [f"applier {word}" in step for word, step in zip(("load", "check", "run"), steps, strict=True)] == [True] * 3
+    assert steps[0].endswith(f" {given}")
+
+
+def test_a_directory_without_a_place_is_refused_before_a_file_is_written(path, tmp_path, capsys):
+    assert init(path, *PRIMARY, "--from-dump", str(tmp_path)) == 2
+    assert "no dump that says its place" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        ([*ANSWERS, "--sink", "sqlite:///x.db"], "unless upstream had no tables"),
+        ([*ANSWERS, "--sink", "sqlite:///x.db", "--start-ts", str(TS)], "--declared"),
+        ([*PRIMARY, "--start", "now"], "--declared"),
+    ],
+)
+def test_the_load_comes_before_the_check(path, capsys, options, first):
+    assert init(path, *options) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("applier load") < shown.index(first) < shown.index("applier check") < shown.index("applier run")
 
 
 def test_a_terminal_is_asked_for_the_kind_of_source(path, monkeypatch):

@@ -1,0 +1,44 @@
+"""Records that other programs have loaded the sink: the position at which it equals upstream, and who says so.
+
+Nothing is loaded or compared. ``applier verify`` compares, when the replica has caught up.
+"""
+
+from pathlib import Path
+
+from applier.config import Config
+from applier.dump.into_sink import check_replica, place_in_log, starting_ts_of
+from applier.model.errors import ConfigError
+from applier.model.position import NO_TS, Ts
+from applier.sinks.factory import open_sink
+from applier.sinks.loaded_dump import DECLARED, LoadedDump
+from applier.sources.binlog.settings import BinlogSettings
+from applier.telemetry.wording import operator
+
+
+def declare_loaded(config: Config, directory: Path | None, given: Ts | None) -> LoadedDump:
+    """Record the position of the dump, or the configured one. ConfigError, SourceError, NeedsOperator: there is no such position."""
+    directory = None if directory is None else directory.resolve()
+    start_ts = _configured(config, given) if directory is None else starting_ts_of(config, directory, given)
+    dump = LoadedDump(start_ts=start_ts, directory=str(directory or ""), loader=DECLARED, loaded_by=operator())
+    with open_sink(config.sink_settings(retries=2)) as sink:
+        check_replica(sink, directory or Path("DUMP"), overwrite=False)
+        sink.loaded_dump.declare(dump)
+    return dump
+
+
+def _configured(config: Config, given: Ts | None) -> Ts:
+    settings = config.source_settings()
+    if isinstance(settings, BinlogSettings):
+        if given is not None:
+            raise ConfigError("--start-ts is a TSO, and the source is a binlog", remedy="Set source.start to the place, or give the dump")
+        return place_in_log(settings)
+    configured = Ts(config.source.start_ts)
+    if given is not None and configured not in {NO_TS, given}:
+        raise ConfigError("--start-ts and source.start_ts differ", remedy="Remove one of them", configured=configured, given=given)
+    start_ts = configured if given is None else given
+    if not start_ts:
+        raise ConfigError(
+            "the position at which the sink equals upstream is missing",
+            remedy="Give its TSO with --start-ts, or the directory of the dump",
+        )
+    return start_ts

@@ -1,0 +1,66 @@
+"""Where a new replica begins, and what must be recorded before it does."""
+
+from dataclasses import replace
+
+import pytest
+
+from applier.model.errors import NeedsOperator
+from applier.model.position import NO_TS, Ts
+from applier.replica.context import Components
+from applier.replica.starting_ts import starting_point
+from applier.sinks.factory import open_sink
+from applier.sinks.loaded_dump import DECLARED, LoadedDump
+from applier.sinks.settings import SinkSettings
+from applier.sources.start import StartPoint
+from tests.rig.fake_source import FakeSource
+
+TS = Ts(458173202432000001)
+DUMP = LoadedDump(start_ts=TS, directory="/gone/dump", loader="applier", loaded_by="me@here")
+
+
+class Log(FakeSource):
+    """A binlog: its settings name a start, and it remembers what it was asked for."""
+
+    def __init__(self):
+        super().__init__([])
+        self.asked = []
+
+    def start_point(self, loaded=NO_TS):
+        self.asked.append(loaded)
+        return StartPoint(loaded or Ts(77), "state")
+
+
+@pytest.fixture
+def begun(tmp_path):
+    with open_sink(SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")) as sink:
+        sink.migrate()
+        sink.acquire(take_over=False)
+        yield lambda source: Components(source, sink, None)
+
+
+@pytest.mark.parametrize(("source", "configured"), [(FakeSource([]), TS), (Log(), NO_TS)], ids=["topics", "binlog"])
+def test_a_start_position_without_a_recorded_load_stops(begun, source, configured):
+    with pytest.raises(NeedsOperator, match="no load is recorded") as caught:
+        starting_point(configured, begun(source))
+    assert (caught.value.exit_code, "`applier load DUMP`" in caught.value.remedy) == (6, True)
+    assert "`applier load --declared`" in caught.value.remedy
+
+
+def test_a_replica_of_topics_without_a_start_position_begins_with_an_empty_upstream(begun):
+    assert starting_point(NO_TS, begun(FakeSource([]))) == StartPoint(NO_TS)
+
+
+@pytest.mark.parametrize("loader", ["applier", DECLARED])
+def test_a_recorded_load_is_the_start_whatever_the_settings_of_a_binlog_name(begun, loader):
+    components, source = begun(Log()), Log()
+    components = replace(components, source=source)
+    components.sink.loaded_dump.declare(replace(DUMP, loader=loader))
+    assert starting_point(NO_TS, components) == StartPoint(TS, "state")
+    assert source.asked == [TS]
+
+
+def test_a_replica_that_has_begun_asks_neither_settings_nor_loads(begun):
+    components = begun(Log())
+    components.sink.begin(Ts(5), "state")
+    assert starting_point(NO_TS, components) == StartPoint(Ts(5))
+    assert components.source.asked == []
