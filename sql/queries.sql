@@ -230,3 +230,78 @@ VALUES (:name, :start_ts, :directory, :loader, 'loading', :loaded_by, UTC_TIMEST
 
 -- loaded_dump_end: it has ended well
 UPDATE applier.loaded_dump SET state = 'done', ended_at = UTC_TIMESTAMP(6) WHERE name = :name;
+
+-- replica_names: all replicas of which something is stored
+SELECT name FROM applier.progress
+UNION SELECT name FROM applier.stream
+UNION SELECT name FROM applier.known_table
+UNION SELECT name FROM applier.table_location
+UNION SELECT name FROM applier.ddl_ledger
+UNION SELECT name FROM applier.quarantine
+UNION SELECT name FROM applier.loaded_dump
+UNION SELECT name FROM applier.skip_word
+UNION SELECT name FROM applier.pause
+UNION SELECT name FROM applier.run_end;
+
+-- progress_rows: how much the progress of a replica holds
+SELECT COUNT(*) FROM applier.progress WHERE name = :name;
+
+-- progress_delete: the progress of a replica that is reset or removed
+DELETE FROM applier.progress WHERE name = :name;
+
+-- stream_rows: how much the positions of a replica holds
+SELECT COUNT(*) FROM applier.stream WHERE name = :name;
+
+-- stream_delete: the positions of a replica that is reset or removed
+DELETE FROM applier.stream WHERE name = :name;
+
+-- known_table_rows: how much the known tables of a replica holds
+SELECT COUNT(*) FROM applier.known_table WHERE name = :name;
+
+-- known_table_delete: the known tables of a replica that is reset or removed
+DELETE FROM applier.known_table WHERE name = :name;
+
+-- table_location_rows: how much the locations of tables of a replica holds
+SELECT COUNT(*) FROM applier.table_location WHERE name = :name;
+
+-- table_location_delete: the locations of tables of a replica that is reset or removed
+DELETE FROM applier.table_location WHERE name = :name;
+
+-- ddl_ledger_rows: how much the ledger of a replica holds
+SELECT COUNT(*) FROM applier.ddl_ledger WHERE name = :name;
+
+-- ddl_ledger_delete: the ledger of a replica that is reset or removed
+DELETE FROM applier.ddl_ledger WHERE name = :name;
+
+-- quarantine_rows: how much the quarantine of a replica holds
+SELECT COUNT(*) FROM applier.quarantine WHERE name = :name AND piece = 0;
+
+-- quarantine_delete: the quarantine of a replica that is reset or removed
+DELETE FROM applier.quarantine WHERE name = :name;
+
+-- loaded_dump_rows: how much the loaded dump of a replica holds
+SELECT COUNT(*) FROM applier.loaded_dump WHERE name = :name;
+
+-- loaded_dump_delete: the loaded dump of a replica that is reset or removed
+DELETE FROM applier.loaded_dump WHERE name = :name;
+
+-- skip_word_rows: how much the skip rules of a replica holds
+SELECT COUNT(*) FROM applier.skip_word WHERE name = :name;
+
+-- skip_word_delete: the skip rules of a replica that is reset or removed
+DELETE FROM applier.skip_word WHERE name = :name;
+
+-- pause_rows: how much the pause of a replica holds
+SELECT COUNT(*) FROM applier.pause WHERE name = :name;
+
+-- pause_delete: the pause of a replica that is reset or removed
+DELETE FROM applier.pause WHERE name = :name;
+
+-- run_end_rows: how much the end of the last run of a replica holds
+SELECT COUNT(*) FROM applier.run_end WHERE name = :name;
+
+-- run_end_delete: the end of the last run of a replica that is reset or removed
+DELETE FROM applier.run_end WHERE name = :name;
+
+-- run_end_epoch: the epoch of the last run that has ended, which outlives a reset
+SELECT epoch FROM applier.run_end WHERE name = :name;

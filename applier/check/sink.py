@@ -35,7 +35,10 @@ NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
 NOT_LOADED: Final = "no dump is loaded: right only if upstream had no table when the changefeed began"
 LOAD_FIRST: Final = "If upstream had tables then, run `applier load DUMP` first"
-LACKS_REMEDY: Final = "Right only if upstream has created them after the start of the replica. Else dump them too and load again, or exclude them by source.tables"
+LACKS_REMEDY: Final = (
+    "Right only if upstream has created them after the start of the replica. "
+    "Else dump them too and load again, or exclude them by source.tables"
+)
 MISSING: Final = "missing_revisions"
 KEYS: Final = "sink: foreign keys"
 LACKING_REMEDY: Final = (

@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "pause": "Pause the replica: a run keeps it, and applies nothing more.",
     "resume": "End a pause: the daemon continues from the checkpoint.",
     "inspect": "Show the events of the source without applying them.",
+    "replicas": "List, reset or remove the replicas of a sink.",
     "migrate": "Create or upgrade the bookkeeping tables.",
     "verify": "Compare the sink with upstream.",
     "skip": "Skip an event by its place or its commit timestamp.",

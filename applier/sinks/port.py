@@ -20,6 +20,7 @@ from applier.sinks.overview import Overview
 from applier.sinks.pause import PauseStore
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore
+from applier.sinks.replicas import ReplicaStore
 from applier.sinks.reserved import Reserved
 from applier.sinks.run_end import RunEnd
 from applier.sinks.write_outcome import WriteOutcome
@@ -189,6 +190,11 @@ class Sink(Protocol):
     @property
     def loaded_dump(self) -> LoadedDumpStore:
         """The dump that the sink was loaded from. Needs no ownership."""
+        ...
+
+    @property
+    def replicas(self) -> ReplicaStore:
+        """What is stored of this replica, and the names of all replicas of the bookkeeping."""
         ...
 
     def overview(self) -> Overview:

@@ -23,6 +23,7 @@ from applier.sinks.bookkeeping.pause_table import SqlPauseStore
 from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
+from applier.sinks.bookkeeping.replica_tables import ReplicaTables
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.loaded_dump import LoadedDumpStore
@@ -31,6 +32,7 @@ from applier.sinks.pause import PauseStore
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, QuarantineStore
+from applier.sinks.replicas import ReplicaStore
 from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome
@@ -162,6 +164,18 @@ class SqlSink(ABC):
             return self._change(work, "writing about the loaded dump")
 
         return LoadedDumpTable(self._bookkeeping, read, change)
+
+    @property
+    def replicas(self) -> ReplicaStore:
+        """The bookkeeping of this replica and the names of the others."""
+
+        def read(work: Callable[[Connection], T]) -> T:
+            return self._read(work, "reading what is stored of the replicas")
+
+        def change(work: Callable[[Connection], T]) -> T:
+            return self._change(work, "deleting what is stored of the replica")
+
+        return ReplicaTables(self._bookkeeping, self._epoch, read, change)
 
     def overview(self) -> Overview:
         """Look at the replica from outside."""

@@ -26,8 +26,9 @@ class Epochs:
         """Make the run ``run_id`` the owner under a new epoch, which fences every older one; return the epoch."""
         progress = ProgressTable(self.bookkeeping).row(connection, "progress_lock")
         owner = OwnerTable(self.bookkeeping).read(connection, locked=True)
-        # The greater of the two rows: a run that died between claim and begin left an epoch in the owner's row only.
-        epoch = 1 + max(progress.fence.epoch if progress else 0, owner.owner.epoch if owner else 0)
+        # The greatest: a run that died between claim and begin left an epoch in the owner's row only, a reset in that of the last end only.
+        last = self.bookkeeping.run(connection, "run_end_epoch").scalar_one_or_none() or 0
+        epoch = 1 + max(progress.fence.epoch if progress else 0, owner.owner.epoch if owner else 0, last)
         self.bookkeeping.run(connection, "owner_write", epoch=epoch, run_id=run_id, host=host, process=process)
         if progress is not None:
             self.bookkeeping.run(connection, "progress_fence", epoch=epoch)

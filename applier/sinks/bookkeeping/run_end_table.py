@@ -26,10 +26,12 @@ class RunEndTable:
             return False
         progress = ProgressTable(self.bookkeeping).row(connection, "progress_read")
         epoch = row.owner.epoch if row is not None else progress.fence.epoch if progress is not None else 0
+        # After a reset no other row has the epoch, which must not fall.
+        last = self.bookkeeping.run(connection, "run_end_epoch").scalar_one_or_none() or 0
         self.bookkeeping.run(
             connection,
             "run_end_write",
-            epoch=epoch,
+            epoch=max(epoch, last),
             run_id=row.run_id if row is not None else "",
             command=end.command,
             exit_code=end.exit_code,

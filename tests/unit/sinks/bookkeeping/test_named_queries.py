@@ -25,6 +25,8 @@ def test_sqlite_gets_tables_without_a_schema_no_row_locks_and_its_own_clock() ->
 
 def test_no_statement_of_the_bookkeeping_forgets_the_replica() -> None:
     for name, statement in load_queries("mysql").items():
+        if name == "replica_names":  # it lists them all
+            continue
         assert re.search(r":name\b", str(statement)), name
 
 

@@ -1,0 +1,84 @@
+"""The rows of one replica in all tables of the bookkeeping: counted, and deleted when an operator resets or removes the replica."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
+from applier.sinks.bookkeeping.progress_table import ProgressTable
+from applier.sinks.bookkeeping.quarantine_store import InTransaction
+
+PROGRESS: Final = ("progress", "stream", "known_table", "table_location", "ddl_ledger", "quarantine", "loaded_dump")
+"""How far a replica is, and what it has met on its way."""
+DECISIONS: Final = ("skip_word", "pause")
+"""What an operator has decided about events and runs to come."""
+OTHERS: Final = ("run_end",)
+RESET: Final = "replicas reset"
+"""The command, as the end of the last run names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaTables:
+    """A ``ReplicaStore`` of the replica that ``bookkeeping`` is of. ``epoch``: that of this run; None if it owns nothing."""
+
+    bookkeeping: Bookkeeping
+    epoch: int | None
+    reading: InTransaction
+    writing: InTransaction
+
+    def names(self) -> Sequence[str]:
+        """Return the names of all replicas."""
+        return self.reading(lambda connection: sorted(connection.execute(self.bookkeeping.query("replica_names")).scalars()))
+
+    def holdings(self) -> Mapping[str, int]:
+        """Count the rows of this replica by table."""
+
+        def work(connection: Connection) -> dict[str, int]:
+            tables = (*PROGRESS, *DECISIONS, *OTHERS)
+            found = {table: int(self.bookkeeping.run(connection, f"{table}_rows").scalar_one()) for table in tables}
+            return {table: rows for table, rows in found.items() if rows}
+
+        return self.reading(work)
+
+    def reset(self, said_by: str) -> None:
+        """Forget how far this replica is."""
+
+        def work(connection: Connection) -> None:
+            self._delete(connection, PROGRESS)
+            # The epoch outlives the progress: a writer of an old run, wherever it hangs, never meets its own epoch again.
+            self.bookkeeping.run(
+                connection,
+                "run_end_write",
+                epoch=self.epoch,
+                run_id="",
+                command=RESET,
+                exit_code=0,
+                error_class="",
+                message=f"the replica was reset by {said_by}",
+                facts="{}",
+                remedy="",
+            )
+
+        self._as_owner(work)
+
+    def remove(self) -> None:
+        """Forget everything of this replica. The owner's row goes when this run releases the replica."""
+        self._as_owner(lambda connection: self._delete(connection, (*PROGRESS, *DECISIONS, *OTHERS)))
+
+    def _as_owner(self, work: Callable[[Connection], None]) -> None:
+        def guarded(connection: Connection) -> None:
+            # The progress first, as every transaction that locks both.
+            ProgressTable(self.bookkeeping).row(connection, "progress_lock")
+            owner = OwnerTable(self.bookkeeping).read(connection, locked=True)
+            if owner is None or owner.owner.epoch != self.epoch:
+                raise fenced(self.bookkeeping.name, owner)
+            work(connection)
+
+        self.writing(guarded)
+
+    def _delete(self, connection: Connection, tables: Sequence[str]) -> None:
+        for table in tables:
+            self.bookkeeping.run(connection, f"{table}_delete")
