@@ -61,7 +61,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
     task = Task(
         upstream=source,
         sink=settings.sink_settings(),
-        tables=_compared_tables(settings, tables or ()),
+        tables=compared_tables(settings, tables or ()),
         options=Options(
             jobs=jobs,
             chunk_rows=chunk_rows,
@@ -84,7 +84,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
     return 0 if report.is_equal else NeedsOperator.exit_code
 
 
-def _compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
+def compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
     """Return which tables are compared: those that the replica has, as far as ``--tables`` names them."""
     selection = settings.source.selection()
     try:
@@ -99,7 +99,10 @@ def _compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
         # Where an event filter leaves out changes of rows, the sink differs from upstream on purpose.
         return wanted.has(table) and not selection.ignored_rows(table)
 
-    return ComparedTables(name_of, is_wanted)
+    def excluded(table: TableName) -> TableName | None:
+        return None if selection.has(table) else selection.name(table)
+
+    return ComparedTables(name_of, is_wanted, excluded, renames=bool(selection.routes))
 
 
 def _patience(settings: Config) -> Patience:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from applier.model.events import TableName
+from applier.model.events import FoldedName, TableName
 from applier.model.position import NO_TS, Ts
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import RangeResult, Report, TableResult
@@ -31,6 +31,22 @@ class ComparedTables:
     name: Callable[[TableName], TableName | None] = lambda name: name
     is_wanted: Callable[[TableName], bool] = lambda _name: True
     """Whether the operator wants one of these compared now; also asked for the name of a table that only the sink has."""
+    excluded: Callable[[TableName], TableName | None] = lambda _name: None
+    """Upstream's table that the configuration excludes -> the name that it would have in the sink; None: it is not excluded."""
+    renames: bool = False
+    """Whether names in the sink differ from upstream's."""
+
+    def surplus(self, upstream: Collection[TableName], sink: Collection[TableName], known: Collection[FoldedName]) -> list[TableName]:
+        """Return tables that only the sink has, in schemas of compared tables or ``known`` to the replica; excluded ones are no concern."""
+        named = [(name, target) for name in upstream if (target := self.name(name)) is not None]
+        schemas = {target.schema.casefold() for name, target in named if self.is_wanted(name)}
+        # A name of the sink is upstream's where nothing is renamed: upstream may have dropped the table since.
+        asked = upstream if self.renames else (*upstream, *sink)
+        excluded = {target.fold() for name in asked if (target := self.excluded(name)) is not None}
+        # A table that is not compared is not too many.
+        there = {target.fold() for _, target in named} | excluded
+        ours = (name for name in sink if name.schema.casefold() in schemas or name.fold() in known)
+        return [name for name in ours if name.fold() not in there and self.is_wanted(name)]
 
 
 class ComparisonWatcher(Protocol):
@@ -126,13 +142,8 @@ class Verification:
                 if isinstance(pair, TablePair):
                     self.pairs[other.name] = pair
             views = sum(chosen.name(view) is not None and chosen.is_wanted(view) for view in upstream.views)
-        # A table that is not compared is not too many.
-        present = {target.fold() for target in named.values()}
-        schemas = {target.schema.casefold() for target in wanted.values()}
-        for name in sink.tables:
-            is_ours = name.schema.casefold() in schemas or name.fold() in sink.known
-            if is_ours and name.fold() not in present and chosen.is_wanted(name):
-                found[name] = TableResult(name=name, problem="upstream does not have the table, or source.tables leaves it out")
+        for name in chosen.surplus(upstream.tables, sink.tables, sink.known):
+            found[name] = TableResult(name=name, problem="upstream does not have the table")
         return found, views
 
     def _compare_all(self, main: Sides, results: dict[TableName, TableResult], finished: FinishedRanges) -> bool:

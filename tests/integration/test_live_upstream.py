@@ -4,14 +4,16 @@ from contextlib import closing
 from threading import Event, Thread
 
 import pytest
+from typer.testing import CliRunner
 
 from applier.demo.live_upstream import comparison
+from applier.demo.live_upstream.__main__ import app
 from applier.demo.live_upstream.comparison import tables_after
 from applier.demo.live_upstream.feed import FeedPace, UpstreamFeed
 from applier.demo.live_upstream.upstream_copy import UpstreamCopy
 from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, ConfigError
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
 
@@ -75,12 +77,27 @@ def test_while_a_comparison_holds_it_nothing_happens_but_its_promises_go_on(copy
 
     # Another comparison waits for the end of this one, then for the replica.
     monkeypatch.setattr(comparison, "HOLD_TIMEOUT_S", 0)
-    monkeypatch.setattr(comparison, "UpstreamCopy", lambda url: UpstreamCopy(url, PREFIX))
     replica = SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")
     with open_sink(replica) as sink:
         sink.migrate()
     with pytest.raises(ApplierError, match="cannot be held"):
-        comparison.compare_live(mysql_url, replica, within_s=0.1)
+        comparison.compare_live(mysql_url, replica, within_s=0.1, prefix=PREFIX)
     copy.release()
     with pytest.raises(ApplierError, match="the replica has not caught up in time"):
-        comparison.compare_live(mysql_url, replica, within_s=0.1)
+        comparison.compare_live(mysql_url, replica, within_s=0.1, prefix=PREFIX)
+
+
+@pytest.mark.on_one_server("mariadb", reason=ONE_SERVER)
+def test_schemas_of_others_are_dropped_only_on_command_and_never_without_the_prefix(copy, mysql_url):
+    copy.refuse_foreign(may_drop=False)
+    with closing(connect(mysql_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {PREFIX}mine")
+        command = ["run", "--database", mysql_url, "--kafka", "127.0.0.1:1", "--prefix", PREFIX]
+        refused = CliRunner().invoke(app, command)
+        assert isinstance(refused.exception, ConfigError)
+        assert (refused.exception.facts["schemas"], "--yes-drop" in refused.exception.remedy) == (f"{PREFIX}mine", True)
+        cursor.execute("SHOW DATABASES")
+        assert (f"{PREFIX}mine",) in cursor.fetchall()
+    copy.refuse_foreign(may_drop=True)
+    with UpstreamCopy(mysql_url, "oracle_other_") as other:
+        other.refuse_foreign(may_drop=False)

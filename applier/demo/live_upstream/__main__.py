@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import pymysql
 import typer
@@ -20,19 +20,25 @@ from applier.sinks.settings import SinkSettings
 
 RETENTION_MS: Final = 24 * 3600 * 1000
 DATABASE_HELP: Final = "SQLAlchemy URL of upstream's own database (MySQL or MariaDB)."
+PREFIX_HELP: Final = "Beginning of the names of upstream's schemas in the database: others are not touched."
+Prefix: TypeAlias = Annotated[str, typer.Option(envvar="UPSTREAM_PREFIX", metavar="TEXT", help=PREFIX_HELP)]
 app: Final = typer.Typer(
     add_completion=False, no_args_is_help=True, help="A simulated upstream that lives, and its comparison with a replica."
 )
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     database: Annotated[str, typer.Option(envvar="UPSTREAM_DATABASE", metavar="URL", help=DATABASE_HELP)],
     kafka: Annotated[str, typer.Option(envvar="UPSTREAM_KAFKA", metavar="HOST:PORT", help="Kafka's bootstrap servers.")],
     topic: Annotated[str, typer.Option(envvar="UPSTREAM_TOPIC", metavar="NAME", help="Topic of the changefeed.")] = "changefeed",
     partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of the topic.")] = 4,
     rows_per_s: Annotated[float, typer.Option(envvar="UPSTREAM_ROWS_PER_S", metavar="N", help="Row changes in a second.")] = 50.0,
+    prefix: Prefix = "",
+    yes_drop: Annotated[
+        bool, typer.Option("--yes-drop", envvar="UPSTREAM_YES_DROP", help="Drop the schemas of the database that begin with the prefix.")
+    ] = False,
     ready: Annotated[Path | None, typer.Option(metavar="FILE", help="File to make when the feed has begun.")] = None,
 ) -> None:
     """Write a live changefeed until SIGTERM or Ctrl-C."""
@@ -40,8 +46,10 @@ def run(
     stopped = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    create_topic(kafka, topic, partitions, retention_ms=RETENTION_MS)
-    with UpstreamCopy(database) as copy:
+    with UpstreamCopy(database, prefix) as copy:
+        copy.refuse_foreign(may_drop=yes_drop)
+        # Behind the refusal: who has given the wrong server gets no topic either.
+        create_topic(kafka, topic, partitions, retention_ms=RETENTION_MS)
         feed = UpstreamFeed(copy, LiveLog(topic, partitions), kafka, FeedPace(rows_per_s=rows_per_s))
         feed.start_over()
         if ready is not None:
@@ -54,11 +62,12 @@ def compare(
     *,
     database: Annotated[str, typer.Option(envvar="UPSTREAM_DATABASE", metavar="URL", help=DATABASE_HELP)],
     replica: Annotated[str, typer.Option(envvar="UPSTREAM_REPLICA", metavar="URL", help="SQLAlchemy URL of the replica.")],
+    prefix: Prefix = "",
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the replica.")] = "replica",
     within_s: Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait until the replica has everything.")] = 60.0,
 ) -> None:
     """Hold the feed, wait for the replica, and compare every value of every table."""
-    found = compare_live(database, SinkSettings(url=replica, name=name), within_s=within_s)
+    found = compare_live(database, SinkSettings(url=replica, name=name), within_s=within_s, prefix=prefix)
     for problem in found.problems:
         typer.echo(problem, err=True)
     if found.problems:

@@ -30,14 +30,14 @@ class Compared:
     problems: tuple[str, ...]
 
 
-def compare_live(copy_url: str, replica: SinkSettings, *, within_s: float) -> Compared:
+def compare_live(copy_url: str, replica: SinkSettings, *, within_s: float, prefix: str = "") -> Compared:
     """Compare the replica with upstream. ApplierError if the feed cannot be held, or the replica does not get so far in time."""
-    with UpstreamCopy(copy_url) as copy:
+    with UpstreamCopy(copy_url, prefix) as copy:
         if not copy.hold(HOLD_TIMEOUT_S):
             raise ApplierError("the simulated upstream cannot be held", remedy="Run the comparison again when no other one is running")
         state = copy.state()
         _wait_for(replica, state, within_s)
-        expected, actual = read_facts(copy_url), read_facts(replica.url)
+        expected, actual = read_facts(copy_url, prefix), read_facts(replica.url)
         return Compared(
             tables=len(expected.tables),
             rows=sum(len(table.rows) for table in expected.tables.values()),

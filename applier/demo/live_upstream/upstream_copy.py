@@ -10,8 +10,10 @@ import pymysql
 from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect, read_schemas
 from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import UpstreamStep
+from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 
+MOST_NAMED: Final = 5
 LOCK: Final = STATE_SCHEMA
 STATE_TABLE: Final = f"{STATE_SCHEMA}.state"
 MAKE_STATE: Final = f"CREATE TABLE IF NOT EXISTS {STATE_TABLE} (one INT PRIMARY KEY, seed BIGINT, steps BIGINT, last_ts BIGINT UNSIGNED)"
@@ -64,6 +66,17 @@ class UpstreamCopy:
     def save(self, state: FeedState) -> None:
         """Write the state."""
         self._run(WRITE_STATE, (state.seed, state.steps, state.last_ts))
+
+    def refuse_foreign(self, *, may_drop: bool) -> None:
+        """Refuse schemas that a new feed would drop, unless the caller may. ConfigError names them."""
+        found = self.schemas()
+        if found and not may_drop:
+            raise ConfigError(
+                "the database holds schemas, and a new feed drops them",
+                remedy="Give a --prefix that none of them has, or allow it with --yes-drop",
+                count=len(found),
+                schemas=", ".join(self._prefix + schema for schema in found[:MOST_NAMED]),
+            )
 
     def prepare(self) -> None:
         """Make the table of the state."""

@@ -77,13 +77,13 @@ def open_oracle(url: str, prefix: str = DEFAULT_PREFIX) -> Oracle:
     return SqliteOracle(path) if path else MysqlOracle(url, prefix)
 
 
-def read_facts(url: str) -> DatabaseFacts:
-    """Describe a sink for comparison; bookkeeping is left out."""
+def read_facts(url: str, prefix: str = "") -> DatabaseFacts:
+    """Describe a sink for comparison; bookkeeping is left out. ``prefix``: of the schemas of a server."""
     path = _sqlite_path(url)
     if path:
         return sqlite_facts.read_file_facts(path)
     with closing(mysql_oracle.connect(url)) as connection:
-        return mysql_oracle.read_facts(connection)
+        return mysql_oracle.read_facts(connection, prefix)
 
 
 def compare(oracle: Oracle, sink_url: str) -> list[str]:
