@@ -116,7 +116,7 @@ def _checkpoint(status: ReplicaStatus) -> Fact:
     if progress is None and not status.sink_problem:
         return Fact("checkpoint", "none: no run has started this replica", "yellow")
     checkpoint_ts = progress.checkpoint_ts if progress is not None else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
-    lag = f", {duration(status.lag_s)} behind" if status.lag_s is not None else ""
+    lag = "" if status.lag_s is None else f", {duration(abs(status.lag_s))} {'behind' if status.lag_s >= 0 else 'in the future'}"
     return Fact("checkpoint", f"{place_text(checkpoint_ts, status.timeline)}{lag}")
 
 

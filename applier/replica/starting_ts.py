@@ -5,11 +5,17 @@ from typing import Final
 
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
+from applier.model.timeline import Timeline
 from applier.replica.context import Components
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
+from applier.sources.kafka.tso import TSO_TIMELINE, is_ahead
 from applier.sources.start import StartPoint
 
+CLOCK: Final = (
+    "Compare this machine's clock with upstream's. If it is right, rows may be missing in the sink: start over with "
+    "`applier replicas reset`, then load a dump"
+)
 LOAD: Final = (
     "Load a dump of upstream: `applier load DUMP`. "
     "If the sink holds what upstream held at this position already, record that: `applier load --declared`"
@@ -29,6 +35,14 @@ def starting_point(configured: Ts, components: Components) -> StartPoint:
     if dump is None and start.start_ts:
         raise not_loaded(start.start_ts)
     return start
+
+
+def refuse_future(timeline: Timeline, ts: Ts, now_ms: int) -> None:
+    """Raise NeedsOperator for a checkpoint or a start that is later than the clock: every row up to it would be dropped as applied."""
+    if timeline is TSO_TIMELINE and is_ahead(ts, now_ms):
+        raise NeedsOperator(
+            "the checkpoint is in the future: rows up to it would be dropped as applied already", remedy=CLOCK, checkpoint_ts=ts
+        )
 
 
 def not_loaded(start_ts: Ts) -> NeedsOperator:

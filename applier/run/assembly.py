@@ -1,5 +1,6 @@
 """The components of a run, and how it begins: the same for a catch-up and for a daemon."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
-from applier.replica.starting_ts import starting_point
+from applier.replica.starting_ts import refuse_future, starting_point
 from applier.run.decoding import decoder_for, zone_of_sessions
 from applier.run.pause import refuse_paused
 from applier.sinks.factory import open_sink
@@ -135,6 +136,9 @@ def begin(components: Components, engine: Engine, watcher: Watcher, options: Sta
     components.sink.acquire(take_over=options.take_over)
     watcher.enter(LOADING)
     start = starting_point(options.start_ts, components)
+    progress = components.sink.load()
+    checkpoint_ts = start.start_ts if progress is None else progress.checkpoint_ts
+    refuse_future(components.source.timeline, checkpoint_ts, time.time_ns() // 1_000_000)
     listing = engine.begin(start, accept_gap=options.accept_gap)
     watcher.worked(*Side)
     return listing

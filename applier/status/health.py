@@ -44,6 +44,7 @@ def _hindrance(status: ReplicaStatus) -> str | None:
     live = status.live or {}
     stall = live.get("stall") or {}
     found = {
+        "wrong: the checkpoint is in the future, so rows are dropped as applied already": status.lag_s is not None and status.lag_s < 0,
         "fenced: the run that answers has lost the replica": live.get("is_fenced"),
         "failing: something fails and is retried": live.get("failing_since"),
         "paused: nothing is applied until it is resumed": status.overview.pause or live.get("paused_since"),

@@ -18,6 +18,7 @@ from applier.sources.binlog.log_view import LogStatus
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.run_document import rounded
 from applier.status.source_view import SourceAnswer
+from applier.telemetry.run_state import lag_s as age_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ def build_status(
         source_problem=found.source_problem,
         live=found.live,
         watermark=watermark,
-        lag_s=age_s(found.overview.progress.checkpoint_ts, unix_s, timeline) if found.overview.progress else None,
+        lag_s=age_of(found.overview.progress.checkpoint_ts, unix_s, timeline) if found.overview.progress else None,
         streams=_counting(
             timeline,
             (
@@ -112,7 +113,7 @@ def build_status(
                     stream,
                     positions.get(stream),
                     ends.get(stream),
-                    partial(age_s, unix_s=unix_s, timeline=timeline),
+                    partial(age_of, unix_s=unix_s, timeline=timeline),
                     holds=stream == holding,
                 )
                 for stream in streams
@@ -127,12 +128,6 @@ def _counting(timeline: Timeline, streams: Iterable[StreamSummary]) -> tuple[Str
     """Return the streams, which know whether their offsets count records: only those of topics do, whose timestamps hold their time."""
     counts = timeline is TSO_TIMELINE
     return tuple(each if counts else replace(each, counts_records=False) for each in streams)
-
-
-def age_s(ts: Ts, unix_s: float, timeline: Timeline) -> float | None:
-    """Return how long ago a timestamp was; None where nobody knows."""
-    time_ms = timeline.time_ms(ts) if ts else None
-    return None if time_ms is None else max(0.0, unix_s - time_ms / 1000)
 
 
 def status_of_run(

@@ -20,7 +20,7 @@ from applier.telemetry.failing import Failed, FailureLog, Side, sentence
 from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, Watched
-from applier.telemetry.run_state import Paused, RunState
+from applier.telemetry.run_state import Paused, RunState, lag_s
 from applier.telemetry.stall import Stall
 from applier.telemetry.streams import StreamCollector
 from applier.telemetry.tally import Tally
@@ -173,13 +173,14 @@ class Monitor:
             return
         if self._collector.is_due(now_s):
             self._look(replica, now_s)
-        counts, total = self.tally.counts, self._state.records_total
+        counts, total, checkpoint_ts = self.tally.counts, self._state.records_total, replica.progress.checkpoint_ts
         # One update for all: a state costs some 15 µs, and this is called several times in a cycle.
         self._update(
             progress_s=self._progress_s(now_s),
-            is_ready=self._collector.is_ready,
+            # A checkpoint in the future drops rows: whoever sends queries here would see old ones.
+            is_ready=self._collector.is_ready and (lag_s(checkpoint_ts, self._clock.unix_s(), self._state.timeline) or 0.0) >= 0,
             epoch=replica.progress.fence.epoch,
-            checkpoint_ts=replica.progress.checkpoint_ts,
+            checkpoint_ts=checkpoint_ts,
             source_state=replica.progress.source_state,
             watermark=replica.coordinator.watermark,
             counts=counts,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from applier.coordinator import StreamStatus
 from applier.model.position import NO_TS, Stream, Ts
 from applier.model.timeline import DIGITS, Timeline
+from applier.sources.kafka.tso import TSO_TIMELINE, is_ahead
 from applier.telemetry.activity import STARTING
 from applier.telemetry.failing import Failing
 from applier.telemetry.stall import Stall
@@ -132,6 +133,12 @@ class RunState:
 
 
 def lag_s(ts: Ts, unix_s: float, timeline: Timeline) -> float | None:
-    """Return the seconds between the upstream's clock at ``ts`` and ours; None where there is no timestamp, or its time is not known."""
+    """Return the seconds between the upstream's clock at ``ts`` and ours; None where there is no timestamp, or its time is not known.
+
+    Clocks differ, so a little below 0 is 0. A TSO that is later than that is an error, and its lag negative.
+    """
     time_ms = timeline.time_ms(ts) if ts else None
-    return None if time_ms is None else max(0.0, unix_s - time_ms / 1000)
+    if time_ms is None:
+        return None
+    is_wrong = timeline is TSO_TIMELINE and is_ahead(ts, int(unix_s * 1000))
+    return unix_s - time_ms / 1000 if is_wrong else max(0.0, unix_s - time_ms / 1000)

@@ -69,6 +69,8 @@ def test_a_table_with_rows_becomes_a_replica_that_begins_at_its_dump(newcomer, f
     newcomer.change({"name": "second"})
     newcomer.fails("catchup", 6, "already has rows")
     newcomer.change({"name": "third", "source.start_ts": START})
+    newcomer.fails("catchup", 6, "no load is recorded")
+    newcomer.succeeds("load --declared")
     newcomer.succeeds("catchup")
     assert newcomer.rows() == [(1, "new"), (7, "dumped")]
 

@@ -134,6 +134,15 @@ def test_a_run_that_has_died_is_not_shown_with_the_end_of_another():
 NOTHING = Overview(progress=None, updated_at=None, owner=None, undecided=(), quarantined=0)
 
 
+IN_FUTURE = replica_status(replace(OVERVIEW, progress=replace(OVERVIEW.progress, checkpoint_ts=Ts(int(NOW_S + 7200) * 1000 << 18))))
+
+
+def test_a_checkpoint_in_the_future_is_not_shown_as_a_lag_of_nothing():
+    (line,) = [line for line in as_lines(IN_FUTURE) if line.startswith("checkpoint")]
+    assert line.endswith(", 2 h 0 min in the future")
+    assert "rows are dropped" in verdict_of(IN_FUTURE).reason
+
+
 @pytest.mark.parametrize(
     ("status", "max_lag", "health"),
     [
@@ -148,6 +157,8 @@ NOTHING = Overview(progress=None, updated_at=None, owner=None, undecided=(), qua
         (replica_status(live=FAILING), 3, Health.HINDERED),
         (replica_status(live=LIVE | {"stall": None, "paused_since": "2023-11-14T22:13:00+00:00"}), None, Health.HINDERED),
         (replica_status(live=LIVE | {"stall": None, "is_alive": False}), None, Health.HINDERED),
+        (IN_FUTURE, None, Health.HINDERED),
+        (IN_FUTURE, 3, Health.HINDERED),
     ],
 )
 def test_the_health_is_a_number_for_monitoring(status, max_lag, health):

@@ -6,11 +6,13 @@ import pytest
 
 from applier.model.errors import NeedsOperator
 from applier.model.position import NO_TS, Ts
+from applier.model.timeline import DIGITS
 from applier.replica.context import Components
-from applier.replica.starting_ts import starting_point
+from applier.replica.starting_ts import refuse_future, starting_point
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.settings import SinkSettings
+from applier.sources.kafka.tso import TSO_TIMELINE, physical_ms
 from applier.sources.start import StartPoint
 from tests.rig.fake_source import FakeSource
 
@@ -64,3 +66,18 @@ def test_a_replica_that_has_begun_asks_neither_settings_nor_loads(begun):
     components.sink.begin(Ts(5), "state")
     assert starting_point(NO_TS, components) == StartPoint(Ts(5))
     assert components.source.asked == []
+
+
+NOW_MS = physical_ms(TS)
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 3_600_000])
+def test_a_checkpoint_of_now_is_no_checkpoint_of_the_future(ahead_ms):
+    refuse_future(TSO_TIMELINE, TS, NOW_MS - ahead_ms)
+
+
+def test_a_checkpoint_of_the_future_stops_and_a_place_in_a_log_has_no_time():
+    with pytest.raises(NeedsOperator, match="in the future") as caught:
+        refuse_future(TSO_TIMELINE, TS, NOW_MS - 3_600_001)
+    assert "`applier replicas reset`" in caught.value.remedy
+    refuse_future(DIGITS, TS, 0)

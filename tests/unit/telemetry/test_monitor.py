@@ -194,6 +194,13 @@ def test_counts_of_replays_continue_after_a_reload(world):
     assert (stream.replays, stream.fallbacks) == (7, 5)
 
 
+def test_a_checkpoint_in_the_future_is_not_ready(world):
+    begun(world, ts=(int(world.time.unix_s) + 7200) * 1000 << 18)
+    world.monitor.changed()
+    assert world.monitor.state().lag_s(world.time.unix_s) == -7200
+    assert not world.monitor.state().is_ready
+
+
 def test_after_the_end_it_is_not_ready_any_more(world):
     begun(world)
     world.monitor.changed()

@@ -11,7 +11,12 @@ from applier.telemetry.run_state import RunState, lag_s
 from tests.builders.run_state import NOON_S, STATE, A
 
 
-def test_the_lag_is_counted_from_the_upstreams_clock_and_is_never_negative():
+def test_a_tso_of_the_future_has_a_negative_lag_and_a_clock_that_differs_a_little_has_none():
+    assert lag_s(A, NOON_S - 3600.0, TSO_TIMELINE) == 0.0
+    assert lag_s(A, NOON_S - 3601.0, TSO_TIMELINE) == -3601.0
+
+
+def test_the_lag_is_counted_from_the_upstreams_clock_and_is_not_negative_for_clocks_that_differ():
     assert STATE.lag_s(NOON_S + 2.5) == 2.5
     assert STATE.lag_s(NOON_S - 10.0) == 0.0
     assert RunState().lag_s(NOON_S) is None
