@@ -101,7 +101,8 @@ GAUGES: Final = (
     Described("applier_phase", "1 for the phase that the run is in, 0 for the others", ("phase",), _phases),
     Described(
         "applier_ready",
-        "1 once the run owns the replica and has applied everything that the topics held at its start; 0 while it is failing, or while its checkpoint is in the future",
+        "1 once the run owns the replica and has applied everything that the topics held at its start; "
+        "0 while it is failing, or while its checkpoint is in the future",
         (),
         _one(lambda state, _: state.is_ready),
     ),
