@@ -66,6 +66,7 @@ def examine_primary(
             missing = list(_privileges(server, config.source.selection()))
             yield from missing or [ok(PRIVILEGES, f"{_user(server)} may read the binlog")]
             if missing:
+                yield from settings_findings(server)
                 return
             yield from log_findings(server)
             yield from _server_ids(server, settings, config.spark.buckets)
@@ -118,6 +119,11 @@ def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bo
     if any(grants.allows(known, EVERYWHERE) for known in SHOWS_KEYS):
         return False
     return any(not any(grants.allows(known, name) for known in SHOWS_KEYS) for name in _chosen_tables(server, selection))
+
+
+def settings_findings(server: Server) -> Iterator[CheckFinding]:
+    """Examine what the binlog holds, as far as any user may ask: everything that an administrator must change is named in one round."""
+    yield from (problem(BINLOG, lack.problem, lack.remedy) for lack in lacks(server))
 
 
 def log_findings(server: Server) -> Iterator[CheckFinding]:

@@ -68,9 +68,11 @@ def _of_schema(grants: Grants, user: str, schema: str, needed: tuple[str, ...], 
     missing = [name for name in needed if not grants.allows(name, place)]
     # Some servers are granted table by table. That is no reason to refuse a replica that runs: a table that is missing is named then.
     unknown = [name for name in missing if not grants.allows_on_a_table(name, schema)]
-    if unknown:
-        return problem(check, f"{user} lacks {', '.join(missing)} on {schema}.*", _remedy(missing, schema, user))
     absent = [name for name in useful.privileges if not grants.allows(name, place)]
+    if unknown:
+        # With what is useful only: an administrator is asked once.
+        every = list(dict.fromkeys([*missing, *absent]))
+        return problem(check, f"{user} lacks {', '.join(every)} on {schema}.*", _remedy(every, schema, user))
     if absent:
         return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: {useful.harm}", _remedy(absent, schema, user))
     return ok(check, f"{user} has all on {schema}.*")

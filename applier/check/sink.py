@@ -65,6 +65,10 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
             except FatalSinkError as error:
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
+                    # A user who may not read the bookkeeping may lack more: all of it is named in one round.
+                    if not config.sink.is_sqlite and NEWER not in error.facts:
+                        shared.set_progress(None)
+                        yield from examine_mysql(config, shared, patience_s=patience_s, is_new=True)
                     return
                 is_older = FIRST not in str(error.facts[MISSING]).split()
             # At the beginning of a run only its command line tells the start.

@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Run the whole pipeline on this machine. No server is needed.",
     "init": "Write a commented configuration file from a few answers.",
     "check": "Check whether a replica can run, before it runs.",
+    "grants": "Print all GRANTs of a user, for an administrator to run.",
     "load": "Load a dump into the sink; the first run begins there.",
     "run": "Follow the source until SIGTERM or Ctrl-C.",
     "catchup": "Apply what the source holds now, then stop.",

@@ -32,6 +32,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "applier init --primary mysql+pymysql://applier@primary:3306/ --start now",
     ),
     "check": ("applier check", "applier check --config orders.toml --json"),
+    "grants": ("applier grants sink", "applier grants binlog --schema shop --user reader"),
     "load": ("applier load /backup/dump", "applier load --declared --start-ts 458173202432000001"),
     "run": ("applier run", "applier run --config orders.toml", "applier --verbose run"),
     "catchup": ("applier catchup", "applier catchup --until-time 2025-06-01T12:00:00Z"),

@@ -12,26 +12,33 @@ from applier.model.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.start import GTIDS
+from applier.sources.binlog.state import SourceState
 from applier.telemetry.wording import operator
 
 
 def declare_loaded(config: Config, directory: Path | None, given: Ts | None) -> LoadedDump:
     """Record the position of the dump, or the configured one. ConfigError, SourceError, NeedsOperator: there is no such position."""
     directory = None if directory is None else directory.resolve()
-    start_ts = _configured(config, given) if directory is None else starting_ts_of(config, directory, given)
-    dump = LoadedDump(start_ts=start_ts, directory=str(directory or ""), loader=DECLARED, loaded_by=operator())
+    if directory is not None:
+        start_ts, told = starting_ts_of(config, directory, given), str(directory)
+    else:
+        start_ts, told = _configured(config, given)
+    dump = LoadedDump(start_ts=start_ts, directory=told, loader=DECLARED, loaded_by=operator())
     with open_sink(config.sink_settings(retries=2)) as sink:
         check_replica(sink, directory or Path("DUMP"), overwrite=False)
         sink.loaded_dump.declare(dump)
     return dump
 
 
-def _configured(config: Config, given: Ts | None) -> Ts:
+def _configured(config: Config, given: Ts | None) -> tuple[Ts, str]:
+    """Return the configured position, and the text that names it more exactly."""
     settings = config.source_settings()
     if isinstance(settings, BinlogSettings):
         if given is not None:
             raise ConfigError("--start-ts is a TSO, and the source is a binlog", remedy="Set source.start to the place, or give the dump")
-        return place_in_log(settings)
+        start_ts, state = place_in_log(settings)
+        return start_ts, told_by(settings.start, state)
     configured = Ts(config.source.start_ts)
     if given is not None and configured not in {NO_TS, given}:
         raise ConfigError("--start-ts and source.start_ts differ", remedy="Remove one of them", configured=configured, given=given)
@@ -41,4 +48,9 @@ def _configured(config: Config, given: Ts | None) -> Ts:
             "the position at which the sink equals upstream is missing",
             remedy="Give its TSO with --start-ts, or the directory of the dump",
         )
-    return start_ts
+    return start_ts, ""
+
+
+def told_by(start: str, state: SourceState | None) -> str:
+    """Return the text to store: the set of GTIDs, where the server has logged some of them behind others; else ``start``."""
+    return start if state is None or not state.has_gaps else f"{GTIDS}{state.gtid_set}"

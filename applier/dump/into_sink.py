@@ -31,6 +31,7 @@ from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
 from applier.sources.binlog.dump_ddl import as_of_log
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
 from applier.sources.factory import open_source
 from applier.telemetry.log import use_timeline
@@ -140,7 +141,7 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     if isinstance(settings, BinlogSettings):
         if given is not None:
             raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
-        return place_in_log(replace(settings, start=start_of_dump(directory)))
+        return _start_in_log(settings, directory)
     moment = moment_of(directory) if given is None else None
     start_ts = given if given is not None else None if moment is None else moment.start_ts
     if start_ts is None:
@@ -159,11 +160,18 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     return start_ts
 
 
-def place_in_log(settings: BinlogSettings) -> Ts:
+def place_in_log(settings: BinlogSettings) -> tuple[Ts, SourceState | None]:
     """Return the place that ``settings.start`` names. ConfigError, SourceError, NeedsOperator: the server does not have it."""
     with open_source(settings) as source:
         point = source.start_point()
     state = read_state(None if point is None else point.state)
+    # Messages about the place name its file from now on.
+    use_timeline(StoredTimeline.of(state))
+    return NO_TS if point is None else point.start_ts, state
+
+
+def _start_in_log(settings: BinlogSettings, directory: Path) -> Ts:
+    start_ts, state = place_in_log(replace(settings, start=start_of_dump(directory)))
     if state is not None and state.has_gaps:
         raise ConfigError(
             "the server of source.url has logged transactions of the dump behind others that the dump does not have",
@@ -171,9 +179,7 @@ def place_in_log(settings: BinlogSettings) -> Ts:
             directory=directory,
             gtid_set=state.gtid_set,
         )
-    # Messages about the place name its file from now on.
-    use_timeline(StoredTimeline.of(state))
-    return NO_TS if point is None else point.start_ts
+    return start_ts
 
 
 def check_file_times(directory: Path, inventory: Inventory) -> None:

@@ -31,7 +31,8 @@ def starting_point(configured: Ts, components: Components) -> StartPoint:
     # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
     if progress is not None:
         return start
-    start = source.start_point(NO_TS if dump is None else dump.start_ts) or start
+    told = "" if dump is None or not dump.is_declared else dump.directory
+    start = source.start_point(NO_TS if dump is None else dump.start_ts, told) or start
     if dump is None and start.start_ts:
         raise not_loaded(start.start_ts)
     return start

@@ -12,7 +12,10 @@ DECLARED: Final = "declared"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedDump:
-    """A dump of upstream at ``start_ts``. ``ended_at`` is None while it is being loaded, and after a load that failed."""
+    """A dump of upstream at ``start_ts``. ``ended_at`` is None while it is being loaded, and after a load that failed.
+
+    ``directory`` of a declared one may be a text of ``source.start``.
+    """
 
     start_ts: Ts
     directory: str

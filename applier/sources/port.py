@@ -192,10 +192,11 @@ class Source(Protocol):
         """What timestamps mean to people."""
         ...
 
-    def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:
+    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:
         """Return where a new replica begins; None: the timestamp says it all. SourceError, NeedsOperator.
 
         ``loaded``: the place of the dump that the sink was loaded from; the source's own settings count where there is none.
+        ``declared``: what the settings said when an operator declared the sink as loaded; more exact than ``loaded`` for a set of GTIDs.
         """
         ...
 

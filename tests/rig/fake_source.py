@@ -106,7 +106,7 @@ class FakeSource:
         """A TSO holds its time."""
         return TSO_TIMELINE
 
-    def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:
+    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:
         """Return None, as Kafka's source does."""
         return None
 

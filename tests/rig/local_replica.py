@@ -6,6 +6,7 @@ from pathlib import Path
 
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
+from applier.dump.declared import told_by
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.planner.equal_rows import EqualRows, EqualRowsRule
@@ -22,6 +23,7 @@ from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.source import BinlogSource
+from applier.sources.binlog.stored_timeline import read_state
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.port import Source
 from applier.telemetry.monitor import Monitor, MonitorSettings
@@ -148,7 +150,8 @@ def declare_loaded(sink: Sink, source: Source, start_ts: int = NO_TS) -> None:
     if sink.load() is None and sink.loaded_dump.read() is None:
         point = source.start_point()
         begins = Ts(start_ts) if point is None else point.start_ts
-        sink.loaded_dump.declare(LoadedDump(start_ts=begins, directory="", loader=DECLARED, loaded_by="tests"))
+        told = "" if point is None else told_by("", read_state(point.state))
+        sink.loaded_dump.declare(LoadedDump(start_ts=begins, directory=told, loader=DECLARED, loaded_by="tests"))
 
 
 STRICT = {"shop.orders": (DifferenceKind.TRIGGER,)}

@@ -22,7 +22,7 @@ from applier.sources.binlog.scan import Scan
 from applier.sources.binlog.scan_session import ScanSession
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.start import start_place
+from applier.sources.binlog.start import GTIDS, start_place
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.system_zone import in_known_zone
 from applier.sources.port import RangeReader
@@ -83,11 +83,13 @@ class BinlogSource:
         """The times of the groups that the scan has seen."""
         return self._timeline
 
-    def start_point(self, loaded: Ts = NO_TS) -> StartPoint:
+    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint:
         """Return the place of the dump that was loaded; without one, where ``source.start`` lets a new replica begin."""
         require(self._server)
         # The dump's directory may be gone since, and "now" is later.
         start = BinlogPosition.of(loaded).text(self._finder.end().base_name) if loaded else self._settings.start
+        # The server may have logged some of them behind others: one place does not say which.
+        start = declared if declared.startswith(GTIDS) else start
         if named := parse_place(start):
             self._timeline.name(0, named[0])
         place = start_place(start, self._server, self._finder)

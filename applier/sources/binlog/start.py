@@ -9,6 +9,7 @@ from applier.sources.binlog.place import LogPlace, PlaceFinder
 from applier.sources.binlog.position import parse_place, split_file_name
 from applier.sources.binlog.server import Server
 
+GTIDS: Final = "gtid:"
 _FORMS: Final = 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"'
 _SAY: Final = (
     "Load a dump with `applier load`. Or set source.start to the place of the dump that was loaded: dump:PATH reads it from the dump. "

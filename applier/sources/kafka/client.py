@@ -86,7 +86,7 @@ class KafkaSource:
         """A TSO holds its time."""
         return TSO_TIMELINE
 
-    def start_point(self, loaded: Ts = NO_TS) -> StartPoint | None:  # noqa: ARG002 - of the port
+    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:  # noqa: ARG002 - of the port
         """None: where a replica begins is said by ``source.start_ts`` or by the dump that was loaded."""
         return None
 

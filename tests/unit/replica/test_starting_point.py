@@ -27,8 +27,8 @@ class Log(FakeSource):
         super().__init__([])
         self.asked = []
 
-    def start_point(self, loaded=NO_TS):
-        self.asked.append(loaded)
+    def start_point(self, loaded=NO_TS, declared=""):
+        self.asked.append((loaded, declared))
         return StartPoint(loaded or Ts(77), "state")
 
 
@@ -58,7 +58,7 @@ def test_a_recorded_load_is_the_start_whatever_the_settings_of_a_binlog_name(beg
     components = replace(components, source=source)
     components.sink.loaded_dump.declare(replace(DUMP, loader=loader))
     assert starting_point(NO_TS, components) == StartPoint(TS, "state")
-    assert source.asked == [TS]
+    assert source.asked == [(TS, "/gone/dump" if loader == DECLARED else "")]
 
 
 def test_a_replica_that_has_begun_asks_neither_settings_nor_loads(begun):

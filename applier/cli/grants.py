@@ -1,0 +1,124 @@
+"""``applier grants``: all GRANTs of one of the applier's users at once, with the names of the configuration."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from applier.cli.default_config import DEFAULT_CONFIG
+from applier.cli.option import ConfigPath, read_config
+from applier.config import Config
+from applier.config.binlog_source import BinlogSourceConfig
+from applier.config.kafka_source import KafkaSourceConfig
+from applier.model.errors import ConfigError
+from applier.sinks.address import sink_url
+from applier.sinks.bookkeeping.carried_files import read_text
+from applier.sinks.settings import SCHEMA
+
+EXAMPLE_USER: Final = re.compile(r"'(\w+)'@'%'")
+EXAMPLE_SCHEMA: Final = "shop"
+NOTE: Final = "-- `shop` stands for each replicated schema: name yours with --schema."
+
+
+class Role(StrEnum):
+    """What a database user of the applier is for."""
+
+    SINK = "sink"
+    BINLOG = "binlog"
+    UPSTREAM = "upstream"
+    VERIFY = "verify"
+    STATUS = "status"
+
+
+class _Text(NamedTuple):
+    """The file of a role; ``user`` returns its name in the configuration, '' where that does not say it."""
+
+    file: str
+    user: Callable[[Config], str]
+    is_of_sink: bool = False
+
+
+def _of_source(config: Config) -> str:
+    return _name(config.source.url.get_secret_value()) if isinstance(config.source, BinlogSourceConfig) else ""
+
+
+def _of_upstream(config: Config) -> str:
+    source = config.source
+    return _name(source.upstream.get_secret_value()) if isinstance(source, KafkaSourceConfig) and source.upstream is not None else ""
+
+
+TEXTS: Final = {
+    Role.SINK: _Text("grants.sql", lambda config: "" if config.sink.is_sqlite else _name(config.sink.full_url()), is_of_sink=True),
+    Role.BINLOG: _Text("grants_binlog.sql", _of_source),
+    Role.UPSTREAM: _Text("grants_upstream.sql", _of_upstream),
+    Role.VERIFY: _Text("grants_verify.sql", lambda _: ""),
+    Role.STATUS: _Text("grants_status.sql", lambda _: "", is_of_sink=True),
+}
+
+
+def grants(
+    role: Annotated[Role, typer.Argument(metavar="ROLE", help="sink, binlog, upstream, verify or status.", show_default=False)],
+    config: ConfigPath = DEFAULT_CONFIG,
+    *,
+    schemas: Annotated[
+        list[str] | None, typer.Option("--schema", metavar="NAME", help="A replicated schema. Repeatable. Default: those of source.tables.")
+    ] = None,
+    user: Annotated[str, typer.Option(metavar="NAME", help="Name of the user. Default: that of the configuration.")] = "",
+    host: Annotated[str, typer.Option(metavar="HOST", help="Host or network of the user.")] = "%",
+) -> None:
+    """Print all GRANTs of a user, for an administrator to run."""
+    settings = _settings(config)
+    if settings is not None and settings.sink.is_sqlite and TEXTS[role].is_of_sink:
+        raise ConfigError("SQLite has no users", remedy="Let the applier's user of the system write the file and its directory")
+    named = user or ("" if settings is None else TEXTS[role].user(settings))
+    chosen = list(schemas or ()) or ([] if settings is None else schemas_of(settings, role))
+    bookkeeping = SCHEMA if settings is None else settings.sink.bookkeeping_schema
+    for line in lines_of(read_text(f"sql/{TEXTS[role].file}"), user=named, host=host, schemas=chosen, bookkeeping=bookkeeping):
+        typer.echo(line)
+
+
+def _settings(path: Path) -> Config | None:
+    # An administrator may ask before there is a configuration.
+    return None if path == DEFAULT_CONFIG and not path.exists() else read_config(path)
+
+
+def _name(url: str) -> str:
+    return sink_url(url).username or ""
+
+
+def schemas_of(settings: Config, role: Role) -> list[str]:
+    """Return the schemas that source.tables names: under the sink's names for the sink, under both for a comparison."""
+    selection = settings.source.selection()
+    named = [rule.partition(".")[0] for rule in settings.source.tables if not rule.startswith("!")]
+    upstream = [name for name in named if name.replace("_", "").isalnum()]
+    sink = [selection.schema_name(name) for name in upstream]
+    return sorted({Role.SINK: set(sink), Role.VERIFY: {*upstream, *sink}}.get(role, set(upstream)))
+
+
+def lines_of(text: str, *, user: str, host: str, schemas: Sequence[str], bookkeeping: str) -> Iterable[str]:
+    """Yield the lines of a file of sql/ with these names in place of those of the example. No ``schemas``: the example stays."""
+    if not schemas and f" {EXAMPLE_SCHEMA}.*" in text:
+        yield NOTE
+    for line in text.splitlines():
+        if line.startswith("--"):
+            yield line
+            continue
+        named = EXAMPLE_USER.sub(lambda found: f"{quoted(user or found[1])}@{quoted(host)}", line)
+        named = named.replace(f" {SCHEMA}.* ", f" {place(bookkeeping)} ") if bookkeeping != SCHEMA else named
+        is_repeated = f" {EXAMPLE_SCHEMA}.* " in named and schemas
+        yield from (named.replace(f" {EXAMPLE_SCHEMA}.* ", f" {place(schema)} ") for schema in schemas) if is_repeated else [named]
+
+
+def place(schema: str) -> str:
+    """Spell all tables of a schema, in which neither ``_`` nor ``%`` is wild."""
+    escaped = schema.replace("`", "``").replace("_", "\\_").replace("%", "\\%")
+    return f"`{escaped}`.*"
+
+
+def quoted(name: str) -> str:
+    """Write a part of an account as a text."""
+    escaped = name.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
