@@ -10,7 +10,7 @@ from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import command_line
 from applier.dump.declared import declare_loaded
-from applier.dump.into_sink import LoadOptions, load_dump
+from applier.dump.into_sink import LoadOptions, LoadResult, load_dump
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.telemetry.wording import count, named_text
@@ -62,6 +62,10 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     )
     console = stderr_console()
     result = load_dump(read_config(config), directory, options, lambda line: console.print(line, highlight=False, markup=False))
+    _print_result(config, result, as_json=as_json)
+
+
+def _print_result(config: Path, result: LoadResult, *, as_json: bool) -> None:
     if as_json:
         counted = {"tables": result.tables, "files": result.files, "rows": result.rows, "bytes": result.size_bytes}
         print_json({"start_ts": result.start_ts, **counted, "left_out": list(result.left_out), "floats": list(result.floats)})
