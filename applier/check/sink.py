@@ -46,6 +46,8 @@ LACKING_REMEDY: Final = (
     "`applier verify --fix-sql`"
 )
 MOST_NAMED: Final = 5
+DENIED: Final = frozenset({1044, 1142, 1143})
+"""The server has answered, and the user may not read a schema, a table or a column."""
 FIRST: Final = "0001"
 """The revision that makes the bookkeeping."""
 
@@ -66,7 +68,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
                     # A user who may not read the bookkeeping may lack more: all of it is named in one round.
-                    if not config.sink.is_sqlite and NEWER not in error.facts:
+                    if error.facts.get("code") in DENIED:
                         shared.set_progress(None)
                         yield from examine_mysql(config, shared, patience_s=patience_s, is_new=True)
                     return
