@@ -13,6 +13,8 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 
 CLOCK_SKEW_MS: Final = 60_000
 """Margin between the clock of a source's record times and that of the upstream's timestamps."""
+AHEAD_MS: Final = 3_600_000
+"""Margin for a machine whose clock is behind upstream's."""
 
 
 class Timeline(Protocol):
@@ -62,6 +64,15 @@ def moment_at(ts: Ts, timeline: Timeline) -> datetime | None:
     """Return when it was; None where there is no timestamp, or its time is not known."""
     time_ms = timeline.time_ms(ts) if ts else None
     return None if time_ms is None else moment_of(time_ms)
+
+
+def is_ahead(ts: Ts, timeline: Timeline, now_ms: int) -> bool:
+    """Return whether a TSO is later than the clock, beyond what clocks differ by: rows up to it would be dropped as applied.
+
+    False for a place in a log: its time is what a session of upstream has set, and decides nothing.
+    """
+    time_ms = None if timeline.spells_offsets or not ts else timeline.time_ms(ts)
+    return time_ms is not None and time_ms > now_ms + AHEAD_MS
 
 
 def iso_at(ts: Ts, timeline: Timeline) -> str | None:

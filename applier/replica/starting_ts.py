@@ -5,11 +5,10 @@ from typing import Final
 
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
-from applier.model.timeline import Timeline
+from applier.model.timeline import Timeline, is_ahead
 from applier.replica.context import Components
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
-from applier.sources.kafka.tso import TSO_TIMELINE, is_ahead
 from applier.sources.start import StartPoint
 
 CLOCK: Final = (
@@ -40,7 +39,7 @@ def starting_point(configured: Ts, components: Components) -> StartPoint:
 
 def refuse_future(timeline: Timeline, ts: Ts, now_ms: int) -> None:
     """Raise NeedsOperator for a checkpoint or a start that is later than the clock: every row up to it would be dropped as applied."""
-    if timeline is TSO_TIMELINE and is_ahead(ts, now_ms):
+    if is_ahead(ts, timeline, now_ms):
         raise NeedsOperator(
             "the checkpoint is in the future: rows up to it would be dropped as applied already", remedy=CLOCK, checkpoint_ts=ts
         )

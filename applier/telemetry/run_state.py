@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from applier.coordinator import StreamStatus
 from applier.model.position import NO_TS, Stream, Ts
-from applier.model.timeline import DIGITS, Timeline
-from applier.sources.kafka.tso import TSO_TIMELINE, is_ahead
+from applier.model.timeline import DIGITS, Timeline, is_ahead
 from applier.telemetry.activity import STARTING
 from applier.telemetry.failing import Failing
 from applier.telemetry.stall import Stall
@@ -140,5 +139,5 @@ def lag_s(ts: Ts, unix_s: float, timeline: Timeline) -> float | None:
     time_ms = timeline.time_ms(ts) if ts else None
     if time_ms is None:
         return None
-    is_wrong = timeline is TSO_TIMELINE and is_ahead(ts, int(unix_s * 1000))
-    return unix_s - time_ms / 1000 if is_wrong else max(0.0, unix_s - time_ms / 1000)
+    age_s = unix_s - time_ms / 1000
+    return age_s if is_ahead(ts, timeline, int(unix_s * 1000)) else max(0.0, age_s)

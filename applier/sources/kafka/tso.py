@@ -5,13 +5,11 @@ from datetime import datetime
 from typing import Final
 
 from applier.model.position import Ts
-from applier.model.timeline import CLOCK_SKEW_MS, EPOCH, MILLISECOND, moment_of
+from applier.model.timeline import AHEAD_MS, CLOCK_SKEW_MS, EPOCH, MILLISECOND, moment_of
 
 LOGICAL_BITS: Final = 18
 FIRST_MS: Final = 1_420_070_400_000
 """2015-01-01: no cluster has an older TSO."""
-AHEAD_MS: Final = 3_600_000
-"""Margin for a machine whose clock is behind upstream's."""
 _UNIX_TIMES: Final = (("seconds", range(10**9, 10**11)), ("milliseconds", range(10**12, 10**14)), ("microseconds", range(10**15, 10**17)))
 
 
@@ -41,7 +39,7 @@ def implausible(ts: int, now_ms: int) -> str | None:
     A wrong one does harm in silence: every row up to it counts as part of a dump that the sink was loaded from.
     """
     time_ms = physical_ms(Ts(ts))
-    if is_ahead(Ts(ts), now_ms):
+    if time_ms > now_ms + AHEAD_MS:
         return f"is in the future ({datetime_of(Ts(ts)):%Y-%m-%d %H:%M:%S} UTC)"
     if time_ms >= FIRST_MS:
         return None
@@ -49,11 +47,6 @@ def implausible(ts: int, now_ms: int) -> str | None:
         if ts in values:
             return f"is a Unix time in {unit}"
     return "is before 2015, when there was no TiDB"
-
-
-def is_ahead(ts: Ts, now_ms: int) -> bool:
-    """Whether a TSO is later than the clock, beyond what clocks differ by. A checkpoint there drops rows as applied already."""
-    return physical_ms(ts) > now_ms + AHEAD_MS
 
 
 def holds_all_since(earliest_record_ms: int, start_ts: Ts) -> bool:
