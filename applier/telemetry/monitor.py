@@ -20,7 +20,7 @@ from applier.telemetry.failing import Failed, FailureLog, Side, sentence
 from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, Watched
-from applier.telemetry.run_state import Paused, RunState, lag_s
+from applier.telemetry.run_state import Paused, RunState
 from applier.telemetry.stall import Stall
 from applier.telemetry.streams import StreamCollector
 from applier.telemetry.tally import Tally
@@ -178,7 +178,7 @@ class Monitor:
         self._update(
             progress_s=self._progress_s(now_s),
             # A checkpoint in the future drops rows: whoever sends queries here would see old ones.
-            is_ready=self._collector.is_ready and (lag_s(checkpoint_ts, self._clock.unix_s(), self._state.timeline) or 0.0) >= 0,
+            is_ready=self._collector.is_ready and not is_ahead(checkpoint_ts, self._state.timeline, int(self._clock.unix_s() * 1000)),
             epoch=replica.progress.fence.epoch,
             checkpoint_ts=checkpoint_ts,
             source_state=replica.progress.source_state,
