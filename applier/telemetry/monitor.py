@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Final
 
+from applier.model.timeline import is_ahead
 from applier.telemetry.activity import Activity, Hindrance
 from applier.telemetry.checkpoint_log import CheckpointLog
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
