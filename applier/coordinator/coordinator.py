@@ -219,7 +219,7 @@ class Coordinator:
         self._open.open(step, self._cache.number)
         return step
 
-    def _rows_step(self) -> ApplyRows | AskKeys | None:
+    def _rows_step(self) -> Step | None:
         return None if not self._has_rows or self._rejected else self.rows_ahead.next(self._window)
 
     def segments_ahead(self, most_rows: int, at_least: int = 1) -> tuple[SegmentAhead, ...]:

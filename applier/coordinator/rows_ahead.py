@@ -5,6 +5,11 @@ does; the row's key has no other stream (``partition_change``, the declared disp
 (``row_tables``), so no row of another key does; and the DDLs of all topics are known up to there, so no DDL does. ``applied_ts`` of a
 stream says how far it is: rows of such tables up to there are in the sink. A segment leaves them out, and writes all others.
 
+After a change of the partition set a key may have two streams. An earlier version from one would be written over a later one from the
+other, which counts as written; and a replay of the later one may lie below A by then. So from there on no row counts as written
+(``ForgetRows``): those since A are written again. The first thing to be seen of a change may be such an earlier version: a replay behind
+what its stream has promised (``_may_step_back``).
+
 To write everything above the checkpoint again, in order of W, is always right as well: that is what ``consistency = "transaction"`` does
 after a switch. So a stop is never a dead end.
 """
@@ -19,7 +24,7 @@ from applier.coordinator.partition_change import PartitionChange
 from applier.coordinator.policy import RowPolicy
 from applier.coordinator.row_tables import RowTables
 from applier.coordinator.starting_point import StartingPoint
-from applier.coordinator.step import ApplyRows, ApplySegment, AskKeys, KeyAnswer
+from applier.coordinator.step import ApplyRows, ApplySegment, AskKeys, ForgetRows, KeyAnswer
 from applier.coordinator.stored_offset import PlacedDdl
 from applier.coordinator.stream_state import StreamState
 from applier.coordinator.streams import Streams
@@ -64,11 +69,14 @@ class RowsAhead:
         # A position may be older than the checkpoint, which says the rest.
         implied_ts = passed_with(start.checkpoint_ts)
         applied = {stream: max(position.applied_ts, implied_ts) for stream, position in start.positions.items() if position.applied_ts}
+        # Without a table that is ahead: written before the set of partitions was proven (``PartitionChange``), or there was none.
+        if policy.checks_beginning and not start.ahead_tables:
+            applied = {}
         self._applied = streams.applied = applied
-        self._change = PartitionChange(applied, policy)
+        self._change = PartitionChange(applied, policy, is_new=not start.positions)
         top_ts = max(applied.values(), default=NO_TS)
         self.tables = RowTables(start.ahead_tables, top_ts, by_table=policy.by_table)
-        self._must_move = False
+        self._must_move = self._has_changed = False
 
     # --- what was read ---------------------------------------------------------------------------------------------------
 
@@ -82,8 +90,7 @@ class RowsAhead:
         self._change.saw(max(report.max_ts, report.resolved_ts))
         if report.partitions:
             self._change.announced()
-            self._streams.applied = {}
-            self.tables.moved()
+            self._partitions_changed()
         changed = report.changed_key
         if changed is not None and not self._policy.by_table:
             raise NeedsOperator(
@@ -107,19 +114,32 @@ class RowsAhead:
                     **Place(stream, offset).facts,
                 )
 
+    def _partitions_changed(self) -> None:
+        self._has_changed = True
+        # At once: a commit may be under way, and the next run may not read what has shown the change.
+        self._streams.applied = {}
+        self.tables.moved()
+
     # --- what is written -------------------------------------------------------------------------------------------------
 
-    def next(self, window: Window) -> ApplyRows | AskKeys | None:
+    def next(self, window: Window) -> ApplyRows | AskKeys | ForgetRows | None:
         """Return the next rows to write, or ask for keys. None: everything is written, or the checkpoint must move first.
 
         Not called while a rejected event waits: positions would be stored after an event that is in no quarantine.
         """
         checkpoint_ts = window.checkpoint_ts
+        if self._change.looked(self._streams):
+            self._partitions_changed()
+        if self._may_step_back(checkpoint_ts):
+            self._change.announced()
+            self._partitions_changed()
+        if self._has_changed and self._is_ahead(checkpoint_ts):
+            return ForgetRows(self._streams.positions(checkpoint_ts))
         # As for W: a partition that appeared before these promises may hold rows below them.
         if not window.is_fresh:
             return None
-        if self._change.listed(self._streams):
-            self.tables.moved()
+        if self._has_changed:
+            self._applied, self._has_changed = {}, False
         if self._change.settle(self._streams, checkpoint_ts):
             for state in self._streams:
                 self._applied.setdefault(state.stream, passed_with(checkpoint_ts))
@@ -138,6 +158,26 @@ class RowsAhead:
         # Also without a row to write, if some lie behind this step: rows that wait for W are not to stop them.
         has_more = any(is_beyond(one.upto_ts, upto_ts) for one in candidates.values())
         return step if step.ranges or (step.spans and has_more) else None
+
+    def _is_ahead(self, checkpoint_ts: Ts) -> bool:
+        """Whether any row counts as written that the checkpoint leaves open. Those at exactly A too: see ``without_written``."""
+        return any(has_reached(ts, checkpoint_ts) for ts in self._applied.values())
+
+    def _may_step_back(self, checkpoint_ts: Ts) -> bool:
+        """Whether a row that is written next may be an earlier version of one that counts as written, from another partition of the topic.
+
+        A stream that keeps its promises brings none: it brings the later version too before it promises so much.
+        """
+        applied = self._applied
+        replayed = [
+            state.stream
+            for state in self._streams
+            if has_reached(ts := state.behind_ts, checkpoint_ts) and is_beyond(ts, applied.get(state.stream, NO_TS))
+        ]
+        if not replayed:
+            return False
+        ahead = {stream for stream, ts in applied.items() if has_reached(ts, checkpoint_ts)}
+        return any(other.topic == stream.topic and other != stream for stream in replayed for other in ahead)
 
     def _candidate(self, state: StreamState, window: Window, known_ts: Ts) -> _Candidate:
         after_ts = max(self._applied[state.stream], window.checkpoint_ts)
@@ -203,7 +243,7 @@ class RowsAhead:
                 stream: replace(position, applied_ts=spans[stream][1]) if stream in spans else position
                 for stream, position in positions.items()
             },
-            ahead_tables=self.tables.changes(names, checkpoint_ts),
+            ahead_tables=self.tables.changes(names, checkpoint_ts) if self._change.is_proven else {},
             rows=sum(report.rows for report in ranges.values()),
         )
 

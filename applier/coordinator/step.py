@@ -82,6 +82,16 @@ class ApplyRows:
         return RowWindow.of(self.spans, frozenset(table.name.fold() for table in self.tables))
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetRows:
+    """Store ``positions``, by which no row is ahead of the checkpoint, and reload state: all rows since the checkpoint are written again.
+
+    Ranges with such rows are released already, so the coordinator has no further step: a new one reads them again.
+    """
+
+    positions: dict[Stream, StreamPosition]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteDdl:
     """Write the intent (which moves the checkpoint to the DDL's ts), run the DDL, write done."""
@@ -122,4 +132,4 @@ class SaveProgress:
     rejected_events: tuple[RejectedEvent, ...] = ()
 
 
-Step: TypeAlias = ApplySegment | ApplyRows | AskKeys | ExecuteDdl | NeedNames | Evict | SaveProgress
+Step: TypeAlias = ApplySegment | ApplyRows | AskKeys | ForgetRows | ExecuteDdl | NeedNames | Evict | SaveProgress

@@ -17,7 +17,8 @@ from applier.model.events import DdlIdentity
 from applier.model.listing import PartitionExtent
 from applier.model.position import MAX_TS, NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.segment import is_behind_promise, keeps_offset
+from applier.model.row_window import behind_promise
+from applier.model.segment import is_behind_promise, keeps_offset, repeats_from
 
 CLOSED_TS: Final = Ts(MAX_TS)
 """The stored resolved_ts of a closed stream: the record that has closed it is not read again, and expires."""
@@ -62,6 +63,7 @@ class StreamState:
 
     __slots__ = (
         "_announced",
+        "_behind_ts",
         "_failed",
         "_known",
         "_outstanding",
@@ -76,10 +78,12 @@ class StreamState:
         "planned",
         "prefix",
         "rate",
+        "repeats_beginning",
         "replays",
         "resolved_ts",
         "size",
         "stream",
+        "unpromised_ts",
     )
 
     def __init__(self, stream: Stream, start: Offset, extent: PartitionExtent, resolved_ts: Ts) -> None:
@@ -89,6 +93,10 @@ class StreamState:
         self.is_from_beginning = not start
         self.born_ts = NO_TS
         """The first resolved event that was read."""
+        self.repeats_beginning = False
+        """Whether a later one was not above it: the producer has begun again."""
+        self.unpromised_ts = self._behind_ts = NO_TS
+        """The greatest commit_ts of rows that came before any promise."""
         self.resolved_ts = resolved_ts
         self._announced = 0
         self.replays = self.fallbacks = self.missing = 0
@@ -196,14 +204,33 @@ class StreamState:
     def _join(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> None:
         oldest = min((ts for ts in (report.resolved_ts, report.min_ts) if ts), default=self.resolved_ts)
         self.fallbacks += is_behind_promise(oldest, self.resolved_ts)
+        self._learn(report)
         # Never back: a smaller resolved event is a replay, and what was promised stays true.
         self.resolved_ts = max(self.resolved_ts, report.resolved_ts)
         self.prefix = report.range.end
         if report.events:
             self._announced = report.partitions if report.ends_announced else 0
-        self.born_ts = self.born_ts or report.first_resolved_ts
         self._known = None
         self._stored.add(report.hold, ddls)
+
+    def _learn(self, report: RangeReport) -> None:
+        """Learn from a range, before its promise counts, whether the producer began again in it."""
+        promises = report.promises
+        self._behind_ts = max(self._behind_ts, promises.behind_ts, self._behind(report))
+        if not self.born_ts:
+            self.unpromised_ts = max(self.unpromised_ts, promises.unpromised_ts)
+        later = promises.least_later_ts, promises.first_ts if self.born_ts else NO_TS
+        self.born_ts = self.born_ts or promises.first_ts
+        self.repeats_beginning = self.repeats_beginning or any(ts and repeats_from(self.born_ts, ts) for ts in later)
+
+    def _behind(self, report: RangeReport) -> Ts:
+        return behind_promise(report.min_ts, report.max_ts, self.resolved_ts) if report.rows else NO_TS
+
+    @property
+    def behind_ts(self) -> Ts:
+        """No row above it came after a greater promise, but for those that lie beyond the watermark."""
+        # Rows of a range whose predecessor is missing still may be in a segment.
+        return max([self._behind_ts, *(self._behind(report) for report, _, _ in self._reported.values())])
 
     def position(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> StreamPosition:
         """Return what is stored of the stream at ``checkpoint_ts``: the first record of the prefix that still matters, or the prefix's end.

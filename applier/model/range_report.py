@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
+from applier.model.promises import NO_PROMISES, Promises
 from applier.model.rejected_event import RejectedEvent
 
 
@@ -142,8 +143,7 @@ class RangeReport:
     """Tables of which the filter has left out rows that were no replays."""
     skipped_statements: tuple[tuple[str, int], ...] = ()
     """How many statements of each kind were skipped, because they change no table of a replica."""
-    first_resolved_ts: Ts = Ts(0)
-    """The first resolved event; 0: none."""
+    promises: Promises = NO_PROMISES
     changed_key: ChangedKey | None = None
     """The first raw update that has changed its handle key, where the listener looks for them (``ListenTask.watches_keys``)."""
     rejected_events: tuple[RejectedEvent, ...] = ()

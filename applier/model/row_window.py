@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.model.events import FoldedName
-from applier.model.position import Stream, Ts
-from applier.model.segment import SegmentWindow, between
+from applier.model.position import NO_TS, Stream, Ts
+from applier.model.segment import SegmentWindow, between, is_behind_promise
 
 
 def row_limit(resolved_ts: Ts, known_ts: Ts, barrier_ts: Ts | None) -> Ts:
@@ -30,6 +30,11 @@ def just_before(ts: Ts) -> Ts:
 def passed_with(checkpoint_ts: Ts) -> Ts:
     """Return what a checkpoint says of a stream's rows: below it all are in the sink, at it one may still come. Never 0: "not ahead"."""
     return max(just_before(checkpoint_ts), Ts(1))
+
+
+def behind_promise(min_ts: int, max_ts: int, resolved_ts: Ts) -> Ts:
+    """Return up to where rows between two commit_ts (inclusive) may lie behind a promise that came before them; 0: none does."""
+    return Ts(min(max_ts, just_before(resolved_ts))) if is_behind_promise(Ts(min_ts), resolved_ts) else NO_TS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

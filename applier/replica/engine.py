@@ -144,7 +144,7 @@ class Engine:
     def _perform_due_steps(self) -> bool:
         """Perform what is due, up to a segment that must be written: that happens in its lane."""
         is_begun = False
-        while not self._run.shutdown.is_requested:
+        while not self._run.shutdown.is_requested and self.recovery.cause is None:
             is_begun |= self._lanes.prepare_ahead()
             if self._lanes.is_writing or (step := self.coordinator.next_step()) is None:
                 break

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from applier.coordinator.step import AskKeys, Evict, ExecuteDdl, NeedNames, SaveProgress
+from applier.coordinator.step import AskKeys, Evict, ExecuteDdl, ForgetRows, NeedNames, SaveProgress
 from applier.ddl import policy as ddl_rule
 from applier.model.errors import ApplierError, UnknownOutcome
 from applier.model.events import DdlEvent
@@ -20,7 +20,7 @@ from applier.telemetry.activity import DDL, WRITING
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 
-OtherStep: TypeAlias = AskKeys | Evict | ExecuteDdl | NeedNames | SaveProgress
+OtherStep: TypeAlias = AskKeys | Evict | ExecuteDdl | ForgetRows | NeedNames | SaveProgress
 
 
 class StepRunner:
@@ -36,6 +36,8 @@ class StepRunner:
                 return self._execute(step)
             case SaveProgress():
                 return self.save(step)
+            case ForgetRows():
+                return self._forget(step)
             case NeedNames():
                 self._state.coordinator.answer_names(step, self._run.components.sink.describe(step.tables))
             case AskKeys():
@@ -74,6 +76,15 @@ class StepRunner:
         state.quarantine.note(outcome.quarantined, state.progress, watcher)
         state.coordinator.saved(step)
         return None
+
+    def _forget(self, step: ForgetRows) -> Exception | None:
+        state = self._state
+        checkpoint_ts = state.progress.checkpoint_ts
+        commit = ProgressCommit(checkpoint_ts=checkpoint_ts, positions=state.to_store(step.positions, checkpoint_ts, is_last=True))
+        cause = state.read_back(self._writer.save(state.progress.fence, commit), commit)
+        # Nothing has failed: the next cycle reloads, without a wait.
+        state.recovery.reload_for(ApplierError("partitions may have changed: rows ahead of the checkpoint are written again"))
+        return cause
 
     def _execute(self, step: ExecuteDdl) -> Exception | None:
         state, watcher, ddl = self._state, self._run.watcher, self._state.tables.unless_kept(self._dated(step.ddl))

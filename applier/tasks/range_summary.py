@@ -21,6 +21,7 @@ from applier.model.skipped_statement import SkippedStatement
 from applier.planner import bytes_key_names, key_names, unique_names
 from applier.sources.port import PlacedRows
 from applier.tasks.content import RangeChecksum
+from applier.tasks.promises import RangePromises
 from applier.tasks.repeat_points import RepeatPoints
 
 MAX_HOLD_POINTS: Final = 256
@@ -60,8 +61,8 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_changed_key", "_checksum", "_ddls", "_early", "_ends_announced", "_first_resolved_ts", "_floor_ts", "_has_keyless",
-        "_held", "_hold", "_left_out", "_partitions", "_range", "_rejected", "_repeats", "_replays", "_resolved_ts", "_shared_ddls",
+        "_bytes", "_changed_key", "_checksum", "_ddls", "_early", "_ends_announced", "_floor_ts", "_has_keyless",
+        "_held", "_hold", "_left_out", "_partitions", "_promises", "_range", "_rejected", "_repeats", "_replays", "_shared_ddls",
         "_skipped", "_stored", "_tables", "_top", "_ts", "events", "records",
     )  # fmt: skip
 
@@ -88,7 +89,7 @@ class RangeSummary:
         self._held = 0
         self._early: tuple[int, int] | None = None
         self._changed_key: ChangedKey | None = None
-        self._resolved_ts = self._first_resolved_ts = 0
+        self._promises = RangePromises()
         self._replays = self._bytes = 0
         self.records = self.events = self._partitions = 0
         self._ends_announced = False
@@ -107,6 +108,7 @@ class RangeSummary:
                 return rows, []
         self._checksum.add(rows)
         times = rows.commit_ts
+        self._promises.rows(times)
         if max(times) > self._top:
             self._hold_rows(rows.offset, times)
         self._ts += times
@@ -177,10 +179,9 @@ class RangeSummary:
             return
         self.events += 1
         if isinstance(event, ResolvedEvent):
-            self._resolved_ts = max(self._resolved_ts, event.ts)
+            self._promises.resolved(event.ts)
             if self._repeats is not None:
                 self._repeats.promise(offset, event.ts)
-            self._first_resolved_ts = self._first_resolved_ts or event.ts
             # ts - 1: a restart needs the first resolved event *above* A again, and the first row at or above A (model.segment).
             self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
@@ -218,7 +219,7 @@ class RangeSummary:
     def _note_early(self, offset: int, ts: int) -> None:
         """Note the first event below the floor: proof that something was missed, if it is no replay."""
         # After a resolved event above the floor it is a replay: the stream had promised that nothing new below it follows (DESIGN.md 3).
-        if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._resolved_ts, self._floor_ts):
+        if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._promises.resolved_ts, self._floor_ts):
             self._early = (ts, offset)
 
     def report(self) -> RangeReport:
@@ -227,7 +228,7 @@ class RangeSummary:
         early_ts, early_offset = self._early or (0, 0)
         return RangeReport(
             range=self._range,
-            resolved_ts=Ts(self._resolved_ts),
+            resolved_ts=self._promises.resolved_ts,
             hold=merge_hold_points(self._hold),
             ddls=tuple(self._ddls),
             tables=tuple(_table_rows(table, self._range.stream) for table in self._tables.values()),
@@ -245,10 +246,10 @@ class RangeSummary:
             skipped_statements=tuple(sorted(self._skipped.items())),
             partitions=self._partitions,
             ends_announced=self._ends_announced,
-            first_resolved_ts=Ts(self._first_resolved_ts),
+            promises=self._promises.found(),
             changed_key=self._changed_key,
             rejected_events=tuple(self._rejected.values()),
-            checksum=self._checksum.of(self._resolved_ts, self._ddls, map(_counted, self._tables.values())),
+            checksum=self._checksum.of(self._promises.resolved_ts, self._ddls, map(_counted, self._tables.values())),
             repeats=() if self._repeats is None else self._repeats.found(),
         )
 

@@ -9,6 +9,7 @@ from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import NeedsOperator
+from applier.model.position import Stream
 from applier.sinks.ledger_entry import DdlState
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column
@@ -44,7 +45,7 @@ def test_the_sink_equals_the_oracle_at_the_last_common_resolved_ts(seed, tmp_pat
 
 
 @pytest.mark.usefixtures("without_waiting")
-@pytest.mark.parametrize("seed", seeds(range(100, 112), daily=4))
+@pytest.mark.parametrize("seed", seeds(range(103, 115), daily=4))
 def test_deaths_refused_writes_and_lost_answers_at_any_commit_lose_and_repeat_nothing(seed, tmp_path, row_steps):
     history, producer, log, rows = world(seed, growth=0)
     faults = Faults(seed, rate=0.1, deaths=0.1)
@@ -77,8 +78,8 @@ def test_a_replica_may_change_its_consistency_at_any_start(seed, tmp_path):
     assert_identical(history, producer.final_ts, replica.url)
 
 
-BY_KEY = RowPolicy(by_table=False, settle_span=0)
-BY_TABLE = RowPolicy(by_table=True, settle_span=0)
+BY_KEY = RowPolicy(by_table=False, settle_span=0, checks_beginning=False)
+BY_TABLE = RowPolicy(by_table=True, settle_span=0, checks_beginning=False)
 
 
 def version(ts, key, number, **more):
@@ -198,6 +199,90 @@ def test_a_stop_during_an_announced_change_of_partitions_does_not_forget_it(tmp_
     replica.source = FakeSource([*moved, *log_of((TWO, version(29, 1, 20)), (TWO, admin(1)), (ONE, resolved(50)))])
     assert replica.catch_up().checkpoint_ts == 50
     assert rows_of(tmp_path) == [(1, 30), (7, 7)]
+
+
+THREE = Stream("feed", 2)
+LATER = (ONE, version(20, 1, 1)), (ONE, version(30, 1, 2)), (ONE, resolved(40))
+"""Two versions of a row, which go to TWO from the growth to THREE on."""
+
+
+def ahead_of_growth(tmp_path, rows):
+    """A replica that has written the later version while TWO lags."""
+    replica = sqlite_replica(tmp_path, FakeSource(begun(*LATER)), rows=rows)
+    assert replica.catch_up().checkpoint_ts == 11
+    assert rows_of(tmp_path) == [(1, 2)]
+    return replica
+
+
+def test_a_replay_that_moves_a_row_to_another_partition_takes_nothing_back(tmp_path):
+    replica = ahead_of_growth(tmp_path, BY_KEY)
+    # The producer has begun again with three partitions. TWO promised 40 before; of what comes again it has the first version so far.
+    replayed = begun(*LATER, (TWO, resolved(40)), (TWO, version(20, 1, 1)))
+    replica.source = FakeSource(replayed)
+    assert replica.catch_up().checkpoint_ts == 40
+    assert rows_of(tmp_path) == [(1, 2)]
+    replica.source = FakeSource([*replayed, *log_of((TWO, version(30, 1, 2)), *((stream, resolved(50)) for stream in (ONE, TWO, THREE)))])
+    assert replica.catch_up().checkpoint_ts == 50
+    assert rows_of(tmp_path) == [(1, 2)]
+
+
+def test_a_row_at_the_checkpoint_is_not_taken_back_by_its_copy_in_another_partition(tmp_path):
+    """A replaced row is a delete and an insert of one commit_ts. The group at the checkpoint comes again, and only half of it has moved."""
+    deleted, inserted = version(20, 1, 1, deleted=True), version(20, 1, 2)
+    first = begun((ONE, version(15, 1, 1)), (ONE, deleted), (ONE, inserted), (ONE, resolved(40)), (TWO, resolved(20)))
+    replica = sqlite_replica(tmp_path, FakeSource(first), rows=BY_KEY)
+    assert replica.catch_up().checkpoint_ts == 20
+    more = [*first, *log_of((TWO, resolved(40)), (TWO, deleted), (THREE, resolved(40)))]
+    replica.source = FakeSource(more)
+    assert replica.catch_up().checkpoint_ts == 40
+    assert rows_of(tmp_path) == [(1, 2)]
+
+
+CHECKED = replace(BY_KEY, checks_beginning=True)
+
+
+def test_rows_that_were_written_before_the_beginning_is_proven_come_again_after_a_restart(tmp_path):
+    replica = ahead_of_growth(tmp_path, CHECKED)
+    assert replica.stored_positions()[ONE].applied_ts == 39
+    replica.source = FakeSource(begun(*LATER, (TWO, resolved(25))))
+    assert replica.catch_up().checkpoint_ts == 25
+    assert rows_of(tmp_path) == [(1, 1)]
+    replica.source = FakeSource(begun(*LATER, (TWO, resolved(25)), (TWO, resolved(40))))
+    assert replica.catch_up().checkpoint_ts == 40
+    assert rows_of(tmp_path) == [(1, 2)]
+
+
+def grown_at_the_first_promise(*more):
+    """The first version is in TWO. Then the producer, still at its first promise, gets more partitions: the row goes to ONE."""
+    grown = (TWO, version(20, 1, 1)), (THREE, resolved(11)), (ONE, version(20, 1, 1)), (ONE, version(30, 1, 2)), (ONE, resolved(40))
+    return begun(*grown, (THREE, resolved(40)), *more)
+
+
+def test_a_growth_at_the_very_first_promise_takes_no_row_back(tmp_path):
+    """ONE is a partition that was added, too: it has that promise once, and TWO a second time, which is read when rows are ahead."""
+    replica = sqlite_replica(tmp_path, FakeSource(grown_at_the_first_promise()), rows=CHECKED)
+    assert replica.catch_up().checkpoint_ts == 11
+    assert rows_of(tmp_path) == [(1, 2)]
+    replica.source = FakeSource(grown_at_the_first_promise((TWO, resolved(11)), (TWO, resolved(25))))
+    assert replica.catch_up().checkpoint_ts == 25
+    replica.source = FakeSource(grown_at_the_first_promise((TWO, resolved(11)), (TWO, resolved(25)), (TWO, resolved(40))))
+    assert replica.catch_up().checkpoint_ts == 40
+    assert rows_of(tmp_path) == [(1, 2)]
+
+
+def test_rows_before_the_first_promise_are_applied_before_any_is_written_ahead(tmp_path):
+    """The producer died before it had promised anything, and began again with a partition more: its first promise is the same in all."""
+    create = ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")
+    begin = [*everywhere(CREATE_SCHEMA), *everywhere(create), (TWO, version(20, 1, 1)), (ONE, version(20, 1, 1)), (ONE, version(30, 1, 2))]
+    log = log_of(*begin, *everywhere(resolved(11)), (ONE, resolved(40)))
+    replica = sqlite_replica(tmp_path, FakeSource(log), rows=CHECKED)
+    assert replica.catch_up().checkpoint_ts == 11
+    assert rows_of(tmp_path) == []
+    replica.source = FakeSource([*log, *log_of((TWO, resolved(25)))])
+    assert replica.catch_up().checkpoint_ts == 25
+    replica.source = FakeSource([*log, *log_of((TWO, resolved(25)), (TWO, resolved(40)))])
+    assert replica.catch_up().checkpoint_ts == 40
+    assert rows_of(tmp_path) == [(1, 2)]
 
 
 def test_rows_that_must_wait_for_w_do_not_stop_those_behind_them(tmp_path):

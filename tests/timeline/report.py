@@ -3,6 +3,7 @@
 from bisect import bisect_left
 
 from applier.model.events import DdlEvent, TableName
+from applier.model.promises import Promises
 from applier.model.range_report import DdlArrival, HoldPoint, RangeReport, RowCount, TableRows
 
 SCHEMA = "S"
@@ -56,7 +57,7 @@ def report_of(range_id, events, floor, rng=None, offsets=None):
     ``offsets`` of the events; None: each has its own.
     """
     rows, hold, ddls, tables, top, resolved, replays, early = [], [], [], {}, -1, 0, 0, (0, 0)
-    announced, ends_announced, first_resolved = 0, False, 0
+    announced, ends_announced, promises, unpromised, behind = 0, False, [], 0, 0
     for offset, event in zip(offsets or range(range_id.start, range_id.end), events, strict=True):
         ends_announced = not isinstance(event, DdlEvent) and event[0] == "A"
         if ends_announced:
@@ -70,12 +71,15 @@ def report_of(range_id, events, floor, rng=None, offsets=None):
             ddls.append(DdlArrival(offset, 0, ddl))
             continue
         if event[0] == "S":
-            resolved, first_resolved = max(resolved, event[1]), first_resolved or event[1]
+            resolved = max(resolved, event[1])
+            promises.append(event[1])
         elif event[1] < floor:
             replays += 1
             continue
         else:
             rows.append((event, offset))
+            unpromised = unpromised if promises else max(unpromised, event[1])
+            behind = max(behind, event[1]) if event[1] < resolved else behind
             tables.setdefault(event[2], []).append((event[1], offset))
         value = event[1] - (event[0] == "S")
         if value > top:
@@ -87,7 +91,12 @@ def report_of(range_id, events, floor, rng=None, offsets=None):
     report = RangeReport(
         range=range_id,
         resolved_ts=resolved,
-        first_resolved_ts=first_resolved,
+        promises=Promises(
+            first_ts=promises[0] if promises else 0,
+            least_later_ts=min(promises[1:], default=0),
+            unpromised_ts=unpromised,
+            behind_ts=behind,
+        ),
         hold=tuple(hold),
         ddls=tuple(ddls),
         tables=tuple(

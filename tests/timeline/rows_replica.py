@@ -8,9 +8,9 @@ import itertools
 from dataclasses import replace
 
 from applier.coordinator.policy import RowPolicy
-from applier.coordinator.step import ApplyRows, AskKeys
+from applier.coordinator.step import ApplyRows, AskKeys, ForgetRows
 from applier.model.position import Stream
-from tests.timeline.memory_sink import Broken, final_versions
+from tests.timeline.memory_sink import Broken, Crash, final_versions
 from tests.timeline.replica import Simulation
 from tests.timeline.report import folded
 
@@ -22,14 +22,20 @@ class RowsSimulation(Simulation):
 
     def __init__(self, world, model, seed, *, switch_rate=0.0, **options):
         super().__init__(world, model, seed, **options)
-        self.switch_rate, self.written_ahead = switch_rate, 0
-        self.rows = RowPolicy(by_table=world.producer.dispatcher == "table", most_rows=self.rng.choice((1, 3, 100)), settle_span=0)
+        self.switch_rate, self.written_ahead, self.reloads = switch_rate, 0, 0
+        self.rows = RowPolicy(
+            by_table=world.producer.dispatcher == "table",
+            most_rows=self.rng.choice((1, 3, 100)),
+            settle_span=0,
+            checks_beginning=world.producer.grows_at_beginning is not False,
+        )
         self.policy = replace(self.policy, rows=self.rows)
         self.lagging = self.rng.choice([Stream(f"t{topic}", partition) for topic, partition in sorted(self.streams) or [(0, 0)]])
 
     def live(self):
         if self.rng.random() < self.switch_rate:
             self.policy = replace(self.policy, rows=None if self.policy.rows else self.rows)
+        self.rows_of_run = set()
         super().live()
 
     def read(self):
@@ -47,6 +53,8 @@ class RowsSimulation(Simulation):
                 self.coordinator.answer_keys(step, {folded(name): None if tables[name][1] else ("id",) for name in known})
             case ApplyRows():
                 self.apply_rows(step)
+            case ForgetRows():
+                self.forget_rows(step)
             case _:
                 return super().perform(step)
         self.crash()
@@ -72,6 +80,7 @@ class RowsSimulation(Simulation):
             return
         self.written_ahead += sum(row[1] > self.coordinator.watermark for _, row, _ in rows)
         self.sink.applied_rows |= {row for _, row, _ in rows}
+        self.rows_of_run |= {(stream, row) for stream, row, _ in rows}
         self.sink.ahead_tables = {
             name for name in self.sink.ahead_tables | set(step.ahead_tables) if step.ahead_tables.get(name, name in self.sink.ahead_tables)
         }
@@ -79,6 +88,15 @@ class RowsSimulation(Simulation):
         self.check(f"rows ahead {step.spans}")
         self.crash()
         self.coordinator.rows_written(step)
+
+    def forget_rows(self, step):
+        self.reloads += 1
+        if self.reloads > 2 * len(self.streams):
+            raise Broken("rows are forgotten again and again")
+        self.sink.commit(self.sink.checkpoint_ts, step.positions)
+        if any(position.applied_ts for position in self.sink.positions.values()):
+            raise Broken("rows that were forgotten count as written")
+        raise Crash
 
     @staticmethod
     def is_in_span(step, stream, row):
@@ -88,7 +106,7 @@ class RowsSimulation(Simulation):
     def check_rows(self, rows):
         """Nothing is written beyond a DDL that has not run, or again."""
         for stream, row, _ in rows:
-            if row[1] <= self.applied_ts(stream):
+            if self.is_written(stream, row) or (stream, row) in self.rows_of_run:
                 raise Broken(f"{row} of {stream} is written again")
             for ts in range(self.sink.start_ts + 1, row[1]):
                 if missing := [ddl for ddl in self.world.history.ddls_at[ts] if ddl[:5] not in self.sink.effects]:
@@ -107,7 +125,8 @@ class RowsSimulation(Simulation):
         if written and folded(row[2]) in written.tables and row[1] <= written.upto.get(stream, 0):
             return False
         if super().is_in(step, row, stream):
-            if self.policy.rows and self.is_written(stream, row) and not self.is_same_again(step, row):
+            is_written = (stream, row) in self.rows_of_run or self.is_written(stream, row)
+            if self.policy.rows and is_written and not self.is_same_again(step, row):
                 raise Broken(f"{row} of {stream} is written again by a segment")
             return True
         return False
@@ -120,7 +139,8 @@ class RowsSimulation(Simulation):
     def is_spent(self, stream, row):
         # Rows at exactly A too: a stream that is beyond has no latecomer there.
         at_checkpoint = row[1] == self.sink.checkpoint_ts < self.applied_ts(stream)
-        return super().is_spent(stream, row) or (self.policy.rows is not None and (at_checkpoint or self.is_written(stream, row)))
+        is_written = (stream, row) in self.rows_of_run or self.is_written(stream, row)
+        return super().is_spent(stream, row) or (self.policy.rows is not None and (at_checkpoint or is_written))
 
     def expected(self, what):
         self.check_promised(what)

@@ -147,17 +147,22 @@ class History:
 
 
 class Producer:
-    """Sends a history in order of ts to partitions at different paces, with restarts, growth, retries and stale resolved events."""
+    """Sends a history in order of ts to partitions at different paces, with restarts, growth, retries and stale resolved events.
+
+    ``grows_at_beginning``: whether partitions are added while the producer stands at the first promise of a topic, or before it. None: as
+    it happens in a few histories.
+    """
 
     weak = False
 
-    def __init__(self, rng, history, dispatcher=None):
-        self.rng, self.history = rng, history
+    def __init__(self, rng, history, dispatcher=None, *, grows_at_beginning=None):
+        self.rng, self.history, self.grows_at_beginning = rng, history, grows_at_beginning
         self.topics = rng.choice((1, 1, 2))
         self.partitions = [rng.randint(2 if dispatcher else 1, 3) for _ in range(self.topics)]
         self.promises_to_all, self.first_promise = dispatcher is not None, history.max_ts
         self.dispatcher = dispatcher or rng.choice(("table", "key", "ts"))
-        self.log, self.active, self.has_grown = [], set(), False
+        self.log, self.active, self.has_grown, self.is_at_beginning = [], set(), False, True
+        self.first_promises, self.beginnings = {}, 0
         self.restarts_left = rng.choice((0, 1, 2, 3))
         self.produce()
 
@@ -187,6 +192,7 @@ class Producer:
             elif x < 0.9:
                 streams = self.streams()
                 everywhere = self.promises_to_all and (not self.log or rng.random() < 0.8)
+                everywhere = everywhere or (self.grows_at_beginning and self.is_at_beginning)
                 self.resolve(streams if everywhere else rng.sample(streams, rng.randint(1, len(streams))))
             elif x < 0.94 and self.log:
                 self.log.append(self.log[-1])
@@ -221,23 +227,46 @@ class Producer:
 
     def resolve(self, streams):
         self.promised = max(self.promised, int(self.promises_to_all), self.rng.randint(self.promised, max(self.promised, self.bound())))
-        self.first_promise = min(self.first_promise, self.promised)
+        self.first_promise, self.is_at_beginning = min(self.first_promise, self.promised), False
         for stream in streams:
             if stream[0] in self.active or stream[0] == 0:
                 self.active.add(stream[0])
+                self.first_promises.setdefault(stream[0], self.promised)
                 self.log.append((stream, ("S", self.promised)))
 
     def restart(self):
         """Go back to an older checkpoint: everything after it comes again, resolved events included; partitions may have been added."""
         self.restarts_left -= 1
+        if self.grows_at_beginning:
+            self.begin_again()
+            return
         # Where partitions count as always there if they begin with the same promise, a producer must not start again with it.
-        is_begun = self.promises_to_all and self.promised > self.first_promise
-        self.promised = self.rng.randint(self.first_promise + 1 if is_begun else 0, self.promised)
-        self.position = sum(e[1] < self.promised or (e[1] == self.promised and e[0] == "R") for e in self.history.items)
-        self.left, self.spelling = [], 1
+        first_ts = self.first_promise if self.grows_at_beginning is None else self.last_first_promise()
+        is_begun = self.promises_to_all and self.promised > first_ts
+        self.promised = self.rng.randint(first_ts + 1 if is_begun else 0, self.promised)
+        self.go_back()
         if self.rng.random() < 0.5 and (is_begun or not self.promises_to_all):
             self.partitions[self.rng.randrange(self.topics)] += 1
             self.has_grown = True
+
+    def last_first_promise(self):
+        """The greatest of the topics' first promises; more than any if a topic has rows and no promise."""
+        return max(self.first_promises.values()) if self.active <= self.first_promises.keys() and self.active else self.history.max_ts + 9
+
+    def go_back(self):
+        self.position = sum(e[1] < self.promised or (e[1] == self.promised and e[0] == "R") for e in self.history.items)
+        self.left, self.spelling, self.is_at_beginning = [], 1, True
+
+    def begin_again(self):
+        """Restart from any promise, mostly from the very first one of a topic, and add a partition to this topic."""
+        topic = self.rng.randrange(self.topics)
+        first_ts = self.first_promises.get(topic, 0)
+        self.promised = first_ts if self.rng.random() < 0.7 else self.rng.randint(0, self.promised)
+        self.go_back()
+        if topic in self.first_promises or topic not in self.active:
+            self.partitions[topic] += 1
+            self.has_grown = True
+            self.beginnings += bool(first_ts) and self.promised == first_ts
 
 
 class World:
@@ -246,11 +275,11 @@ class World:
     With ``dispatcher`` a changefeed that ``consistency = "row"`` allows; nothing happens at 1 then, which is how an ``applied_ts`` begins.
     """
 
-    def __init__(self, seed, size, dispatcher=None):
+    def __init__(self, seed, size, dispatcher=None, **producer):
         rng = random.Random(seed)
         rows = {"raw": dispatcher != "key", "uniques": 0.2, "ddls": 0.15, "first_ts": 2} if dispatcher else {}
         self.history = History(rng, size, **rows)
-        self.producer = Producer(rng, self.history, dispatcher)
+        self.producer = Producer(rng, self.history, dispatcher, **producer)
         self.log = self.producer.log
         self.streams, self.at = {}, {}
         for moment, (stream, event) in enumerate(self.log):
