@@ -222,16 +222,17 @@ class Coordinator:
     def _rows_step(self) -> Step | None:
         return None if not self._has_rows or self._rejected else self.rows_ahead.next(self._window)
 
-    def segments_ahead(self, most_rows: int, at_least: int = 1) -> tuple[SegmentAhead, ...]:
+    def segments_ahead(self, most_rows: int, at_least: int = 1, between_ddls: int = 1) -> tuple[SegmentAhead, ...]:
         """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
 
-        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn.
+        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn. Or if fewer than
+        ``between_ddls`` are left before a DDL that another one follows: they are read divided at these DDLs.
         Also while a step is open. ``next_step`` gives segments with exactly these bounds, and with these
         ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along. Until then the ranges stay cached.
         In rare cases the bounds change (``segments``). Then the segments are handed out again, and the caller must compare.
         """
         # Not ahead of rows that are written meanwhile: what was rendered before them would take them back.
-        return () if self._has_rows else self._choice.cut_ahead(self._begun_ts(), most_rows, at_least)
+        return () if self._has_rows else self._choice.cut_ahead(self._begun_ts(), most_rows, at_least, between_ddls)
 
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""

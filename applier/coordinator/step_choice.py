@@ -32,9 +32,14 @@ class StepChoice:
         barrier = self._barriers.next_ts(watermark)
         return barrier, watermark if barrier is None else barrier
 
-    def cut_ahead(self, begun_ts: Ts, most_rows: int, at_least: int) -> tuple[SegmentAhead, ...]:
-        """Cut segments ahead, up to the next DDL: what lies behind it is rendered by the catalogue that it leaves."""
-        return self._segments.cut_ahead(begun_ts, self._end()[1], most_rows, at_least)
+    def cut_ahead(self, begun_ts: Ts, most_rows: int, at_least: int, between_ddls: int) -> tuple[SegmentAhead, ...]:
+        """Cut segments ahead, up to the next DDL: what lies behind it is rendered by the catalogue that it leaves.
+
+        ``between_ddls``: what ``at_least`` is where another DDL follows the next one.
+        """
+        barrier, end = self._end()
+        is_between = barrier is not None and bool(self._barriers.behind(barrier, self._window.watermark))
+        return self._segments.cut_ahead(begun_ts, end, most_rows, max(at_least, between_ddls) if is_between else at_least)
 
     def next(self) -> ChosenStep | None:
         """Return the next step; None if the window has nothing left. The group at A with its latecomers goes with what comes first."""

@@ -11,7 +11,7 @@ from applier.planner.table_check import Acceptance
 from applier.replica.shutdown import Shutdown
 from applier.sinks.port import Sink
 from applier.sources.port import Source
-from applier.tasks.plan import SMALL_SEGMENT_ROWS
+from applier.tasks.plan import SLICED_SEGMENT_ROWS, SMALL_SEGMENT_ROWS
 from applier.tasks.port import Runner
 from applier.telemetry.observer import Watcher
 
@@ -38,6 +38,8 @@ class EngineSettings:
     """Between the starts of two listening jobs, unless there is a backlog: a job with three records costs as much as one with a hundred."""
     ahead_rows: int = SMALL_SEGMENT_ROWS + 1
     """So many closed rows are prepared before it is their turn; fewer could still grow until then, and one task does everything."""
+    sliced_rows: int = SLICED_SEGMENT_ROWS + 1
+    """The same before a DDL that another one follows: one task reads the slice of fewer rows."""
     until_ts: Ts | None = None
     until_time_ms: int | None = None
     """When the last transaction was written that is applied; the source says which one that is."""

@@ -53,7 +53,9 @@ class Preparing:
         """Start to prepare the next segments, if the lane is free, few are prepared, and there are many rows to apply."""
         if self.lane.is_busy or sum(ready.segment.rows for ready in self._ready.values()) >= (most_rows := self._most_rows()):
             return False
-        segments = self._state.coordinator.segments_ahead(most_rows, at_least=self._run.settings.ahead_rows)
+        segments = self._state.coordinator.segments_ahead(
+            most_rows, at_least=self._run.settings.ahead_rows, between_ddls=self._run.settings.sliced_rows
+        )
         if not segments:
             return False
         try:

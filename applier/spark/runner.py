@@ -144,9 +144,13 @@ class SparkRunner:
         return self._written(lambda: self._context.runJob(shuffle.elements(), writing, [segment + 1]))
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Apply a small segment by one task; prepare and write a larger one."""
+        """Apply a small segment by one task, or one that it can read divided from others; prepare and write a larger one."""
         if plan.is_small:
             return self._apply_small(plan, write_plan)
+        if plan.is_small_slice:
+            with self._batches.reading(plan.ranges) as batches:
+                if batches is not None and self._slices.of(batches, plan) is not None:
+                    return self._apply_from(batches, plan, write_plan)
         prepared = self.prepare(plan)
         if isinstance(prepared, ApplierError):
             return not_written(prepared)

@@ -20,6 +20,9 @@ from applier.tasks.handover import RangeContent
 SMALL_SEGMENT_ROWS: Final = 5_000
 SMALL_SEGMENT_BYTES: Final = 16 << 20
 """Up to so much, one task does everything: a shuffle costs more than the parallelism gives."""
+SLICED_SEGMENT_ROWS: Final = 25_000
+"""The same between two DDLs, of rows that are divided at them (``slicing``): to prepare them, all tasks would read everything that is
+cached, and no segment behind the DDL can be prepared with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,11 @@ class PreparePlan:
     def is_small(self) -> bool:
         """Whether one task does everything."""
         return self.rows <= SMALL_SEGMENT_ROWS and self.size <= SMALL_SEGMENT_BYTES
+
+    @property
+    def is_small_slice(self) -> bool:
+        """Whether one task does everything if it need not read more than these rows."""
+        return len(self.windows) == 1 and self.rows <= SLICED_SEGMENT_ROWS and self.size <= SMALL_SEGMENT_BYTES
 
     @property
     def is_rerouted(self) -> bool:

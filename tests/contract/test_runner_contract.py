@@ -32,7 +32,7 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import end_context, start_context
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
-from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
+from applier.tasks.plan import SLICED_SEGMENT_ROWS, SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner
 from applier.tasks.tolerance import STRICT, Tolerance
 from applier.upstream.row_lookup import TidbRowLookup
@@ -455,7 +455,9 @@ def test_segments_between_ddls_are_applied_from_a_batch_that_is_divided_once(
     runner = make_runner(reader)
     outcomes = listen(runner, reader)
     for number, upto in enumerate(DDLS):
-        outcome = runner.apply(*between_ddls(stage, outcomes, number))
+        # Also those that would be prepared by several tasks elsewhere.
+        rows = (ROWS, SLICED_SEGMENT_ROWS)[number % 2]
+        outcome = runner.apply(*between_ddls(stage, outcomes, number, rows=rows))
         found = (outcome.state, stage.ids(), stage.checkpoint_ts())
         assert found == (WriteState.COMMITTED, numbers(0, upto - FIRST_TS), upto)
         assert outcome.transactions == upto - max(DDLS[number - 1] if number else 0, FIRST_TS - 1)

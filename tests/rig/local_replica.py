@@ -65,6 +65,7 @@ class Replica:
     new_runner: type[LocalRunner] = LocalRunner
     ahead_rows: int = 30
     """So that the larger windows of a history are prepared ahead, and the others are not."""
+    sliced_rows: int = 50
 
     def settings(self, *, until_ts: int | None = None) -> EngineSettings:
         return EngineSettings(
@@ -72,6 +73,7 @@ class Replica:
             writers=3,
             buckets=3,
             ahead_rows=self.ahead_rows,
+            sliced_rows=self.sliced_rows,
             until_ts=None if until_ts is None else Ts(until_ts),
             ddl_policy=self.ddl_policy,
             quarantined=QuarantinePolicy(unreadable="unreadable" in self.quarantines, refused="rejected" in self.quarantines),

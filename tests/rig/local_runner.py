@@ -81,7 +81,7 @@ class LocalRunner:
         return write(*there, _read(prepared.handle, segment + 1), pickle.loads(self._reader))  # noqa: S301
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        if not plan.is_small:
+        if not plan.is_small and not (plan.is_small_slice and self._slice_of(plan) is not None):
             prepared = self.prepare(plan)
             if isinstance(prepared, ApplierError):
                 return not_written(prepared)
@@ -96,15 +96,19 @@ class LocalRunner:
         return apply_small(there, writing, elements, reader, decoder)
 
     def _small_input(self, plan: PreparePlan) -> list[tuple[Partitions, int]]:
-        """The partitions that a small segment reads: slices whenever there is more than one, however little that saves."""
-        window, batches = plan.windows[0], self._batches(plan)
-        if slice_holding(self._bounds, window) is None:
-            self._bounds, self._divided = (window.after_ts, window.upto_ts, *plan.later) if plan.later else (), {}
-        number = slice_holding(self._bounds, window)
+        """The partitions that a small segment reads."""
+        batches, number = self._batches(plan), self._slice_of(plan)
         if number is None:
             return [(batch, partition_of(bucket)) for batch in batches for bucket in range(plan.buckets)]
         self.sliced += 1
         return [(self._slices_of(batch, plan.buckets), number) for batch in batches]
+
+    def _slice_of(self, plan: PreparePlan) -> int | None:
+        """Divide at the next DDLs whenever there is one, however little that saves, and return the number of the segment's slice."""
+        window = plan.windows[0]
+        if slice_holding(self._bounds, window) is None:
+            self._bounds, self._divided = (window.after_ts, window.upto_ts, *plan.later) if plan.later else (), {}
+        return slice_holding(self._bounds, window)
 
     def _slices_of(self, batch: Partitions, buckets: int) -> Partitions:
         if id(batch) not in self._divided:

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.coordinator import Policy
-from applier.coordinator.step import ApplySegment, Evict
+from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl
 from applier.model.range_report import RangeId
 from tests.timeline.report import report_of
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, positions, resolved, row
@@ -64,6 +64,19 @@ def test_segments_ahead_end_at_the_next_ddl_and_go_on_when_it_is_executed():
     assert ahead(s) == [], "rows behind the DDL are rendered by the catalogue that it leaves"
     s.confirm(step)
     assert ahead(s) == [(3, 5)]
+
+
+def test_few_rows_between_two_ddls_are_not_handed_out():
+    s = Scenario().write(P0, row(1), row(2), ddl(3, ALTER), row(4), row(5), ddl(6, "DROP TABLE `x`", "x"), row(7), resolved(8))
+    read(s)
+    assert s.coordinator.segments_ahead(1000, between_ddls=3) == ()
+    assert [len(s.coordinator.segments_ahead(1000, between_ddls=2)), s.next_segment().upto_ts] == [1, 3]
+    s.coordinator.withdraw(s.coordinator._open.step)
+    while not isinstance(step := s.coordinator.next_step(), ExecuteDdl):
+        s.confirm(step)
+    s.confirm(step)
+    # The DDL behind these rows is the last one: nothing is divided there.
+    assert [(segment.after_ts, segment.upto_ts) for segment in s.coordinator.segments_ahead(1000, between_ddls=3)] == [(3, 6)]
 
 
 def test_a_window_without_rows_is_not_cut_ahead_so_that_it_can_grow():

@@ -1,5 +1,7 @@
 """When cached batches are divided at the next DDLs, and what is kept of it: only where that is less than to read them for each segment."""
 
+from dataclasses import replace
+
 import pytest
 
 from applier.model.errors import SparkSessionLost
@@ -14,7 +16,7 @@ from applier.spark.shuffle import Shuffle
 from applier.spark.slices import Slices
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenTask
-from applier.tasks.plan import PreparePlan
+from applier.tasks.plan import SLICED_SEGMENT_ROWS, SMALL_SEGMENT_BYTES, SMALL_SEGMENT_ROWS, PreparePlan
 from tests.builders.planning import between
 from tests.rig.answering_spark import AnsweringSpark
 from tests.rig.fake_source import MemoryReader
@@ -121,6 +123,23 @@ def test_slices_are_kept_as_long_as_their_batch(ends):
     ends(runner)
     assert spark.kept_shuffles == 0
     assert runner.apply(plan_of(20, 30, DDLS[2:]), None).state is WriteState.RELOAD
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_sliced"),
+    [
+        (replace(plan_of(), rows=SLICED_SEGMENT_ROWS), True),
+        (replace(plan_of(), rows=SLICED_SEGMENT_ROWS + 1), False),
+        (replace(plan_of(), rows=SLICED_SEGMENT_ROWS, size=SMALL_SEGMENT_BYTES + 1), False),
+        (replace(plan_of(later=()), rows=SMALL_SEGMENT_ROWS + 1), False),
+    ],
+    ids=["as many as one task may have", "more", "too large", "no ddl"],
+)
+def test_a_segment_that_can_be_read_divided_is_not_prepared_by_several_tasks(plan, is_sliced):
+    _, runner = listened([COMMITTED] if is_sliced else [])
+    outcome = runner.apply(plan, None)
+    assert (outcome.state is WriteState.COMMITTED) is is_sliced
+    assert is_sliced or "announcements of prepared segments" in str(outcome.error)
 
 
 def test_slices_that_cannot_be_planned_because_spark_has_ended_are_a_lost_session():
