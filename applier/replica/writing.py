@@ -13,7 +13,7 @@ from applier.replica.context import RunContext
 from applier.replica.early_columns import early_column
 from applier.replica.lane import Lane
 from applier.replica.preparing import Preparing
-from applier.replica.recovery import unknown_write
+from applier.replica.recovery import reason, unknown_write
 from applier.replica.rows_phases import RowsInPhases
 from applier.replica.segment_writer import SegmentWriter, WriteJob
 from applier.replica.state import ReplicaState
@@ -107,8 +107,15 @@ class Writing:
 
         Return why state must be reloaded, if it must.
         """
-        # Other tasks of the step, or copies of them, may still write: the rows of the next step are newer.
-        if (cause := self._next_window()) is not None:
+        cause: Exception | None = error
+        try:
+            # Other tasks of the step, or copies of them, may still write: the rows of the next step are newer.
+            cause = self._next_window()
+        finally:
+            # Whatever keeps the window from moving is what the run goes on about. What came first would be named nowhere.
+            if cause is not None:
+                self._run.watcher.note(LogEvent.ROWS_REFUSED, **reason(error))
+        if cause is not None:
             return cause
         if self._writer.refused_load(error):
             self._state.coordinator.withdraw(step)

@@ -39,6 +39,11 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "rows of a table could not be written ahead of the watermark (`reason`); in this run they wait for it",
     )
+    ROWS_REFUSED = (
+        "rows_refused",
+        logging.WARNING,
+        "rows could not be written ahead of the watermark (`reason`); then the progress could not be written either, as the next line says",
+    )
     DELETES_WITHOUT_ROW = (
         "deletes_without_row",
         logging.WARNING,
