@@ -225,11 +225,10 @@ class Coordinator:
     def segments_ahead(self, most_rows: int, at_least: int = 1, between_ddls: int = 1) -> tuple[SegmentAhead, ...]:
         """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
 
-        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn. Or if fewer than
-        ``between_ddls`` are left before a DDL that another one follows: they are read divided at these DDLs.
-        Also while a step is open. ``next_step`` gives segments with exactly these bounds, and with these
-        ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along. Until then the ranges stay cached.
-        In rare cases the bounds change (``segments``). Then the segments are handed out again, and the caller must compare.
+        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn. Or fewer than
+        ``between_ddls`` before a DDL that another one follows: they are read divided there. Also while a step is open. ``next_step`` gives
+        segments with exactly these bounds, ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along.
+        Until then the ranges stay cached. In rare cases the bounds change (``segments``): they are handed out again, and must be compared.
         """
         # Not ahead of rows that are written meanwhile: what was rendered before them would take them back.
         return () if self._has_rows else self._choice.cut_ahead(self._begun_ts(), most_rows, at_least, between_ddls)

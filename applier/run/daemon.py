@@ -175,13 +175,13 @@ class Daemon:
     def _cycle(self) -> None:
         """Cycle once; after a failure, cycle until the replica moves, Kafka answers, or there is nothing to do."""
         # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
-        # positions that grew: a successful cycle alone proves nothing.
+        # positions that grew: a successful cycle alone proves nothing. Nor does one that does nothing before the next reading is due.
         while not self._shutdown.is_requested and not self._pause.hold():
-            is_busy = self._engine.cycle()
+            self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()
             recovery = self._engine.recovery
-            if not (is_busy and (recovery.is_failing or recovery.cannot_read)):
+            if self._engine.is_idle or not (recovery.is_failing or recovery.cannot_read):
                 return
 
     def _save(self, *, is_last: bool = False) -> None:
