@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applier.ddl.adaptation import is_impossible, is_left_out
+from applier.ddl.check_name import checks_after
 from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX
 from applier.ddl.generated_name import TIDB, Naming, TableNames, with_generated_names
 from applier.ddl.names import parse_ddl
@@ -37,6 +38,8 @@ class TableHistory:
     indexes: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
     foreign_keys: int = 0
+    checks: dict[str, str] = field(default_factory=dict)
+    """What upstream calls the checks of which that is certain, casefolded, and their expressions."""
 
 
 class Past:
@@ -67,7 +70,7 @@ class Past:
         if later:
             return self._with(later).history(name)
         found, begun = self._of_table(name)
-        history = TableHistory(set(begun.indexes), set(begun.left_out), begun.foreign_keys)
+        history = TableHistory(set(begun.indexes), set(begun.left_out), begun.foreign_keys, begun.checks)
         for one in found:
             _apply(history, one, *self.rules)
         self._known[name] = len(self._all), history
@@ -120,6 +123,7 @@ def _ends(statement: DdlStatement, name: FoldedName) -> bool:
 
 
 def _apply(history: TableHistory, past: PastDdl, target: Target, naming: Naming) -> None:
+    history.checks = checks_after(history.checks, past.ddl)
     names = TableNames(dict.fromkeys(history.indexes, ()), history.foreign_keys)
     tree = parse_or_none(with_generated_names(past.ddl.query, names, naming))
     if tree is None:

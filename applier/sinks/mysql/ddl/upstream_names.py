@@ -20,6 +20,7 @@ from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.sinks.bookkeeping.past_ddls import PastDdls
+from applier.sinks.mysql.ddl.check_names import with_check_names
 from applier.sinks.mysql.names import spellings
 
 MISSING_INDEX: Final = (
@@ -37,7 +38,7 @@ _FOREIGN_KEYS: Final = text(
 
 def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent, target: Target) -> DdlEvent:
     """Return the DDL with upstream's names in its text; NeedsOperator if it is about an index that the sink should have and has not."""
-    named = _with_index_names(connection, past, ddl, target)
+    named = _with_index_names(connection, past, with_check_names(connection, past, ddl, target), target)
     # TiDB has a set of names for each table; a MySQL upstream's are free in their schema already.
     if ddl.is_of_log or target.keeps_foreign_keys_apart or not has_foreign_keys(named.query):
         return named

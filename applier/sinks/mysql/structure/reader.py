@@ -18,7 +18,7 @@ from applier.sinks.mysql.session import read_named
 from applier.sinks.mysql.session_fact import asked_once
 from applier.sinks.mysql.structure.binary_default import restore_binary_defaults
 from applier.sinks.mysql.structure.column import column_of, is_json_check, plain_charset
-from applier.sinks.mysql.structure.expression import expression_of
+from applier.sinks.mysql.structure.expression import Expression, expression_of
 from applier.sinks.mysql.structure.model import (
     Check,
     ColumnStructure,
@@ -71,6 +71,15 @@ def read_structures(connection: Connection, tables: Collection[TableName]) -> di
         for folded, name in actual.items()
         if found["tables"][name]
     }
+
+
+def read_check_names(connection: Connection, table: TableName) -> tuple[frozenset[str], list[tuple[str, Expression]]]:
+    """Return the names of all constraints of a table, casefolded, and its checks that have a name, with their expressions."""
+    view = _check_view(connection)
+    rows = [] if view is None else read_view(connection, view, {table})[table]
+    checks = [(str(row["CONSTRAINT_NAME"]), expression_of(row["CHECK_CLAUSE"])) for row in rows if row.get("LEVEL") != "Column"]
+    keys = read_view(connection, _VIEWS["keys"], {table})[table]
+    return frozenset(name.casefold() for name in (*(name for name, _ in checks), *(str(row["CONSTRAINT_NAME"]) for row in keys))), checks
 
 
 def _check_view(connection: Connection) -> CatalogueView | None:
