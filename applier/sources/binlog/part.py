@@ -14,8 +14,11 @@ from applier.model.errors import ProtocolError
 PART_BYTES: Final = 1 << 20
 """A transaction is divided into parts of about this size; an event is never divided."""
 
-ROWS_PER_EVENT: Final = 1_000_000
-"""The index of a row in its transaction is the number of its rows event, times this, plus the row's number in the event."""
+ROWS_PER_EVENT: Final = 1 << 32
+"""The index of a row in its transaction is the number of its rows event, times this, plus the row's number in the event.
+
+An event has less than 4 GiB and a row at least a byte: so many rows are in no event, and an index fits into 63 bits.
+"""
 
 
 class PartKind(IntEnum):

@@ -259,3 +259,13 @@ def test_the_flags_of_an_event_say_whether_the_log_lacks_what_foreign_keys_have_
     assert places
     shapes = [shape for found in BINLOG.placer(STREAM).place_all([record._replace(value=bytes(data))]) for shape in found.shapes]
     assert {shape.hides_actions for shape in shapes} == {hides}
+
+
+def test_rows_of_an_event_come_before_those_of_the_next_one_however_many_they_are():
+    table = bytes(8) + b"\x01s\0\x01t\0\x01\x01\0\0" + b"\x04\x02\x01a" + b"\x08\x01\0"
+    front = bytes(8) + b"\x02\0" + b"\x01\x01"
+    many, one = front + b"\0\x07" * 1_000_001, front + b"\0\x07"
+    found = list(BINLOG.placer(STREAM).place_all([record_of(named("mysql", "key"), event(19, table) + event(30, many) + event(30, one))]))
+    indexes = [index for rows in found for index in rows.index]
+    assert len(indexes) == 1_000_002
+    assert max(indexes[:-1]) < indexes[-1] < 2**63
