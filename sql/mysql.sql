@@ -76,6 +76,9 @@ SET SESSION unique_checks = :value;
 -- set_completion_type: COMMIT neither begins a transaction nor ends the session
 SET SESSION completion_type = :value;
 
+-- set_lc_time_names: names of days and months in what a DDL computes; upstream's language for the length of its DDL
+SET SESSION lc_time_names = :value;
+
 -- set_lc_messages: the names in an error's message are found by the English words around them
 SET SESSION lc_messages = :value;
 

@@ -1,36 +1,68 @@
-"""Finds what a DDL gives to existing rows that only the server knows on which it runs: numbers, random values. Pure.
+"""Finds what a DDL gives to existing rows that only the server knows on which it runs: numbers, and what a default computes. Pure.
 
-TiDB cannot do either. MySQL refuses the second; MariaDB does both, and its own replicas differ then.
+A default may ask for random values, the user, a variable, the modes or the language of its session, or how many digits a division has.
+So what it computes counts as upstream's only if it is on the list of portable expressions.
 """
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from applier.ddl.parser import parse_or_none
-from applier.ddl.tree import AlterTableStatement, ElementKind, Tree
+from applier.ddl.column_parser import parse_column, parse_default
+from applier.ddl.parser import parse
+from applier.ddl.portable_expression import Columns, is_portable_default
+from applier.ddl.table import DefaultKind
+from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tree import AlterTableStatement, Element, ElementKind, Tree
 
-OWN_VALUES: Final = "the DDL numbers existing rows, or gives them random values: they would differ from upstream's"
+OWN_VALUES: Final = "the DDL numbers existing rows, or a default computes values for them: those may differ from upstream's"
 OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
 """The session's variable (``DdlEvent.session``) of an ALTER TABLE whose TIMESTAMP columns get what the whole table decides."""
 
-_RANDOM: Final = frozenset({"UUID", "UUID_SHORT", "RAND", "RANDOM_BYTES", "SYS_GUID", "CONNECTION_ID", "SYSDATE"})
+_OPTIONS: Final = frozenset({"COLUMN_FORMAT", "STORAGE", "SET"})
+"""DEFAULT behind them is no value."""
 
 
-def own_values(query: str) -> str:
-    """Return which column gets such values; '' if none does."""
-    tree = parse_or_none(query)
-    if tree is None:
+def own_values(query: str, columns: Callable[[], Columns]) -> str:
+    """Return which column gets such values; '' if none does. ``columns``: asks for those that the table has before the DDL."""
+    try:
+        tree = parse(query)
+    except DdlSyntaxError:
         return ""
-    return next(_columns(tree), "")
+    return next(_columns(tree, columns), "")
 
 
-def _columns(tree: Tree) -> Iterator[str]:
+def _columns(tree: Tree, columns: Callable[[], Columns]) -> Iterator[str]:
     if not isinstance(tree.node, AlterTableStatement):
         return
     for clause in tree.node.clauses:
         for element in clause.elements:
-            words = [token.keyword for token in tree.tokens[element.body : element.span[1] + 1]]
-            is_random = "DEFAULT" in words and any(word in _RANDOM and after == "(" for word, after in pairwise(words))
-            if element.kind is ElementKind.COLUMN and element.name is not None and ({"AUTO_INCREMENT", "SERIAL"} & set(words) or is_random):
-                yield element.name.text
+            if element.kind is ElementKind.COLUMN and element.name is not None:
+                words = {token.keyword for token in tree.tokens[element.body : element.span[1] + 1]}
+                if words & {"AUTO_INCREMENT", "SERIAL"} or _is_computed(tree, element, element.name.text, columns):
+                    yield element.name.text
+
+
+def _is_computed(tree: Tree, element: Element, name: str, columns: Callable[[], Columns]) -> bool:
+    """Return whether the default of an added column computes what another server may compute otherwise."""
+    at = _place_of_default(tree, element)
+    if at is None:
+        return False
+    try:
+        default = parse_default(tree.part(at + 1, element.span[1]))
+        if default is None or default.kind is not DefaultKind.EXPRESSION:
+            return False
+        added = parse_column(tree.part(element.body, element.span[1]), name).definition.type
+    except DdlSyntaxError:
+        return True
+    return not is_portable_default(default.text, columns(), added)
+
+
+def _place_of_default(tree: Tree, element: Element) -> int | None:
+    depth, before = 0, ""
+    for at in range(element.body, element.span[1] + 1):
+        word = tree.tokens[at].keyword
+        depth += (word == "(") - (word == ")")
+        if word == "DEFAULT" and depth == 0 and before not in _OPTIONS:
+            return at
+        before = word
+    return None

@@ -5,6 +5,7 @@ not portable: text functions (case folding, collations), JSON (formats of number
 FLOAT and DOUBLE as text, TIMESTAMP (its text is that of the session's time zone), arithmetic with DECIMAL, comparisons of texts. Pure.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
@@ -35,6 +36,12 @@ class PortableExpression(NamedTuple):
 
 
 MAX_SIGNED: Final = 2**63 - 1
+_EMPTY_JSON: Final = frozenset({"json_array", "json_object"})
+_TODAY: Final = frozenset({"current_date", "curdate"})
+"""The day of the session's time and zone, which are upstream's."""
+_WORDS: Final = frozenset({"null", "true", "false"})
+_SIGNED: Final = re.compile(r"[-+] *\d+(\.\d*)?")
+"""Constants as defaults, without parentheses. A number without a sign is a literal."""
 _TEXT_FAMILIES: Final = (
     TypeFamily.CHARACTER,
     TypeFamily.DECIMAL,
@@ -64,6 +71,18 @@ def portable(expression: str, columns: Columns, stored_as: ColumnType | None = N
         return None
     found = PortableExpression(tree, kind, _sources(tree, columns))
     return found if stored_as is None or _is_stored_exactly(found, stored_as) else None
+
+
+def is_portable_default(expression: str, columns: Columns, stored_as: ColumnType) -> bool:
+    """Return whether each server gives old rows the same by a default in parentheses: it is portable, or one of some constants."""
+    words = expression.casefold().strip("( )")
+    if words in _EMPTY_JSON:
+        return stored_as.base in {"json", "longtext"}
+    if words in _TODAY:
+        return stored_as.family is TypeFamily.DATE
+    if words in _WORDS or _SIGNED.fullmatch(words):
+        return True
+    return portable(expression, columns, stored_as) is not None
 
 
 def parsed(expression: str) -> exp.Expr | None:

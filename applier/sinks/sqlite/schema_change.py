@@ -249,7 +249,7 @@ class SchemaChange:
         if OLD_TIMESTAMPS in self._ddl.session:
             message = "upstream's session has explicit_defaults_for_timestamp = OFF, whose rules are not translated"
             raise NeedsOperator(message, remedy=BY_HAND)
-        column = own_values(self._ddl.query)
+        column = own_values(self._ddl.query, lambda: {column.name.casefold(): column.type for column in old.columns})
         if column and tables_with_rows(self._connection, [old.name]):
             raise NeedsOperator(OWN_VALUES, remedy=BY_HAND, column=column)
 

@@ -20,6 +20,7 @@ MEMORY_BYTES: Final = 16 << 20
 _OBJECT_BYTES: Final = 50
 """What an event takes beside its bytes."""
 _CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
+_VARIABLES: Final = frozenset({kinds.INTVAR, kinds.RAND, kinds.USER_VAR})
 _LONGEST_CONTROL: Final = 400
 """No statement of control is longer: a name has 64 characters, an xid 270 bytes."""
 _TABLE_ID: Final = slice(HEADER_BYTES, HEADER_BYTES + 6)
@@ -35,7 +36,9 @@ class GroupContent:
         self._size = 0
         self._file: IO[bytes] | None = None
         self._filed = 0
-        self._statements: list[tuple[int, bytes]] = []
+        self._statements: list[tuple[int, bytes, bool]] = []
+        """Where each ends, its event, and whether it needs variables of its session."""
+        self._has_variables = False
         self._savepoints: list[tuple[bytes, int, int]] = []
         self._tables: set[bytes] = set()
         self._rows_events = 0
@@ -64,6 +67,8 @@ class GroupContent:
             self.add(plain_event(event))
         elif event.kind in {kinds.QUERY, kinds.MARIADB_QUERY_COMPRESSED}:
             self._add_query(plain_event(event))
+        elif event.kind in _VARIABLES:
+            self._has_variables = True
         elif event.kind == kinds.TRANSACTION_PAYLOAD:
             for inner in payload_events(event):
                 self.add(inner)
@@ -72,7 +77,7 @@ class GroupContent:
     def memory_bytes(self) -> int | None:
         """How much memory it takes, about; None: it is in a file, which ``close`` removes."""
         events = len(self._events) + len(self._statements)
-        return None if self._file is not None else self._size + sum(len(data) for _, data in self._statements) + events * _OBJECT_BYTES
+        return None if self._file is not None else self._size + sum(len(data) for _, data, _ in self._statements) + events * _OBJECT_BYTES
 
     def close(self) -> None:
         """Remove the temporary file."""
@@ -94,8 +99,8 @@ class GroupContent:
 
     def _several(self, group: Group, end: int, *, is_mariadb: bool) -> Iterator[Record]:
         offset = Offset(group.begin)
-        for its_end, data in self._statements:
-            head = PartHead(PartKind.QUERY, its_end - 1, 0, group.time_us, is_mariadb, group.gtid)
+        for its_end, data, has_variables in self._statements:
+            head = PartHead(PartKind.QUERY, its_end - 1, 0, group.time_us, is_mariadb, group.gtid, has_variables)
             yield Record(offset, encode_head(head), data)
         for first_event, value in _divided(self._stored()):
             head = PartHead(PartKind.ROWS, end, first_event, group.time_us, is_mariadb, group.gtid)
@@ -103,9 +108,9 @@ class GroupContent:
 
     def statement(self, group: Group, *, is_mariadb: bool) -> Iterator[Record]:
         """Yield the record of a group that is one statement, or an incident."""
-        head = encode_head(PartHead(PartKind.QUERY, group.end - 1, 0, group.time_us, is_mariadb, group.gtid))
-        for data in (*(data for _, data in self._statements), *self._events):
-            yield Record(Offset(group.begin), head, data)
+        for data, has_variables in (*(statement[1:] for statement in self._statements), *((data, False) for data in self._events)):
+            head = PartHead(PartKind.QUERY, group.end - 1, 0, group.time_us, is_mariadb, group.gtid, has_variables)
+            yield Record(Offset(group.begin), encode_head(head), data)
 
     def _add_query(self, event: BinlogEvent) -> None:
         data = event.data or b""
@@ -120,7 +125,8 @@ class GroupContent:
             if self._size or self._filed:
                 self._keep(data)
             else:
-                self._statements.append((event.end, data))
+                self._statements.append((event.end, data, self._has_variables))
+            self._has_variables = False
 
     def _keep(self, data: bytes) -> None:
         self._events.append(data)

@@ -14,6 +14,12 @@ _ORACLE: Final = 1 << 9
 """The mode in which MariaDB reads a DATE as DATETIME."""
 
 
+OF_VARIABLES: Final = DdlRefusal(
+    "the statement uses variables, numbers or random values of its session, which the binlog has beside it and which are not replayed",
+    BY_HAND,
+)
+
+
 def unreadable(why: str) -> DdlRefusal:
     """Return the refusal of a statement that is not understood."""
     return DdlRefusal(f"the applier cannot read this statement ({why})", BY_HAND)

@@ -36,7 +36,8 @@ class PartHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The key of a record.
 
     ``first_event``: the number of the part's first rows event in its transaction; ``time_us``: when upstream wrote it, in microseconds
-    since the epoch; ``gtid``: of the group, '' without.
+    since the epoch; ``gtid``: of the group, '' without; ``has_variables``: values of the session come before the statement of a QUERY
+    (USER_VAR, INTVAR, RAND events), which its text needs.
     """
 
     kind: int
@@ -45,6 +46,7 @@ class PartHead(msgspec.Struct, array_like=True, frozen=True, gc=False):
     time_us: int
     is_mariadb: bool
     gtid: str
+    has_variables: bool = False
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -16,7 +16,7 @@ from applier.model.events import DdlEvent, DdlRefusal, TableName
 from applier.model.position import Ts
 from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection, select_ddl
-from applier.sources.binlog.ddl_refusal import of_duality_view, refusal_of, unreadable
+from applier.sources.binlog.ddl_refusal import OF_VARIABLES, of_duality_view, refusal_of, unreadable
 from applier.sources.binlog.ddl_text import completed, depends_on_columns, qualified, read_tree, without_statement_settings
 from applier.sources.binlog.part import PartHead
 from applier.sources.binlog.query_event import QueryEvent, read_query_event
@@ -69,7 +69,7 @@ def events_of_query(event: bytes, head: PartHead, selection: TableSelection = EV
     elif kind is StatementKind.UNKNOWN:
         ddl = replace(ddl, refusal=of_duality_view(first_words(plain)) or unreadable("it begins with words that are not known"))
     else:
-        read = _read(ddl, query, is_mariadb=head.is_mariadb)
+        read = _read(ddl, query, is_mariadb=head.is_mariadb, has_variables=head.has_variables)
         return (_selected(read, selection) if isinstance(read, DdlEvent) else read,)
     return (_selected(ddl, selection),)
 
@@ -120,7 +120,7 @@ def _emptied(text: str) -> str | None:
     return f"TRUNCATE TABLE {name}" if is_generated and is_delete and not before and " " not in name else None
 
 
-def _read(ddl: DdlEvent, query: QueryEvent, *, is_mariadb: bool) -> DdlEvent | SkippedStatement:
+def _read(ddl: DdlEvent, query: QueryEvent, *, is_mariadb: bool, has_variables: bool) -> DdlEvent | SkippedStatement:
     """Read a DDL: its names, its type, and the text that means the same in every session."""
     try:
         tree = read_tree(ddl.query)
@@ -132,7 +132,7 @@ def _read(ddl: DdlEvent, query: QueryEvent, *, is_mariadb: bool) -> DdlEvent | S
     session = ddl.session if defaults.has_explicit_timestamps or not depends_on_columns(tree) else (*ddl.session, OLD_TIMESTAMPS)
     text = completed(tree, defaults)
     full = replace(ddl, query=text if is_mariadb else with_json_defaults(text), ddl_type=ddl_type_of(tree), session=session)
-    refusal = refusal_of(tree, query.error_code, query.session.sql_mode)
+    refusal = refusal_of(tree, query.error_code, query.session.sql_mode) or (OF_VARIABLES if has_variables else None)
     return replace(_with_own_name(full, tree), refusal=refusal)
 
 

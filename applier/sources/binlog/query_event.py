@@ -32,6 +32,8 @@ class QuerySession:
     connection_collation: int = 0
     server_collation: int = 0
     time_zone: str = ""
+    time_names: int = 0
+    """lc_time_names; 0 is en_US. MySQL and MariaDB number the others alike."""
     microseconds: int = 0
     has_explicit_timestamps: bool | None = None
     utf8mb4_collation: int = 0
@@ -196,7 +198,7 @@ _VARIABLES: Final[Mapping[int, _Reader]] = {
     4: _charset,
     5: _time_zone,
     6: lambda status: status.text() is not None,  # the catalogue
-    7: _skip(2),  # lc_time_names
+    7: _number("time_names", 2),
     8: _skip(2),  # collation_database
     9: _skip(8),  # the tables that an UPDATE of several has changed
     10: _skip(4),  # the size of the event on the first server

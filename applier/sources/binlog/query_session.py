@@ -64,7 +64,7 @@ def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
 
 
 def session_of(query: QueryEvent, *, is_mariadb: bool) -> tuple[tuple[str, str | int], ...]:
-    """Return the variables of the session: the modes that a sink adds to its own, the time to the microsecond, the zone of its times.
+    """Return the variables of the session that a sink sets: modes, which it adds to its own, time to the microsecond, zone and language.
 
     With the kind of the server, which is no variable: old rows become what such a server makes of them.
     """
@@ -73,7 +73,8 @@ def session_of(query: QueryEvent, *, is_mariadb: bool) -> tuple[tuple[str, str |
     seconds = f"{query.time_s}.{session.microseconds:06d}"
     zone = session.time_zone
     kind = (SERVER_KIND, MARIADB if is_mariadb else MYSQL)
-    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()), kind)
+    language = (("lc_time_names", session.time_names),) if session.time_names else ()
+    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()), *language, kind)
 
 
 def _modes_of(sql_mode: int, *, is_mariadb: bool) -> Iterator[str]:

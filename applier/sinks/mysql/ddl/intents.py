@@ -92,11 +92,11 @@ class Intents:
         # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
         spelled_in_sink(connection, ddl)
         refuse_other_rows(connection, ddl)
-        refuse_own_values(connection, ddl)
+        old = OldTable(connection, ddl)
+        refuse_own_values(old)
         target = target_of(connection, self._collations)
         refuse_inexpressible(ddl, target)
         refuse_generated(connection, ddl, target)
-        old = OldTable(connection, ddl)
         zoned = in_its_zone(connection, ddl, old)
         refuse_other_conversions(connection, zoned, old)
         named = with_upstream_names(connection, self._past, zoned, target)

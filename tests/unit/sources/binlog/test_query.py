@@ -72,6 +72,30 @@ def test_a_ddl_carries_the_time_and_the_microseconds_of_its_session() -> None:
     assert (ddl.commit_ts, ddl.time_ms, dict(ddl.session)["timestamp"]) == (TS, 1_600_000_000_123, "1600000000.123456")
 
 
+def test_the_language_of_the_session_is_replayed_where_it_is_not_english() -> None:
+    event = base64.b64decode(case_of("mysql", "TRUNCATE TABLE t3")["event"])
+    size = int.from_bytes(event[30:32], "little")
+    german = event[:30] + (size + 3).to_bytes(2, "little") + b"\x07\x04\0" + event[32:]
+    (ddl,) = events_of_query(german, head("mysql"))
+    assert isinstance(ddl, DdlEvent)
+    assert dict(ddl.session)["lc_time_names"] == 4
+    (ddl,) = events_of_query(event, head("mysql"))
+    assert isinstance(ddl, DdlEvent)
+    assert "lc_time_names" not in dict(ddl.session)
+
+
+def test_a_ddl_that_needs_variables_beside_it_is_refused_for_a_replicated_table_only() -> None:
+    event = base64.b64decode(case_of("mysql", "TRUNCATE TABLE t3")["event"])
+    place = PartHead(PartKind.QUERY, TS, 0, 0, False, "", True)
+    (ddl,) = events_of_query(event, place)
+    assert isinstance(ddl, DdlEvent)
+    assert ddl.refusal is not None
+    assert "not replayed" in ddl.refusal.why
+    (ddl,) = events_of_query(event, place, SHOP)
+    assert isinstance(ddl, DdlEvent)
+    assert ddl.left_out
+
+
 def test_rows_as_a_statement_name_the_variable_and_the_session() -> None:
     with pytest.raises(ProtocolError) as raised:
         found(case_of("mariadb", "UPDATE q_b.t1 SET a = 'stmt2'"))

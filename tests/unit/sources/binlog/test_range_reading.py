@@ -323,3 +323,14 @@ def test_events_that_look_damaged_because_the_log_was_reset_are_said_to_be_that(
     monkeypatch.setattr(range_reading, "Server", lambda _settings: nullcontext(SimpleNamespace(end=lambda: LogEnd(BASE, file, 4, ""))))
     with pytest.raises(SourceError, match=what):
         list(read([(start, end)]))
+
+
+@pytest.mark.parametrize("kind", [kinds.INTVAR, kinds.RAND, kinds.USER_VAR])
+def test_a_statement_says_whether_variables_of_its_session_come_before_it(serve, kind):
+    log = BinlogBytes().start(is_in_file=True)
+    start = log.place
+    log.gtid(1, flags=1).add(kind, bytes(9)).query("ALTER TABLE t ADD a INT DEFAULT (@v)")
+    log.gtid(2, flags=1).query("ALTER TABLE t ADD b INT")
+    serve(log)
+    heads = [head for _, part, head, _ in read([(start, log.place)]) if part is PartKind.QUERY]
+    assert [head.has_variables for head in heads] == [True, False]
