@@ -14,6 +14,7 @@ from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.key_actions import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
+from applier.replica.sink_keys import NOT_EXECUTED
 from applier.replica.starting_ts import LOAD, not_loaded, starting_ts
 from applier.replica.table_guard import TableGuard
 from applier.sinks.factory import open_sink
@@ -181,9 +182,10 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
             except NeedsOperator as error:
                 yield of_error(TABLES, error)
         return
-    if upstream is not None and (links := sink.foreign_keys()) is not None:
+    # Of SQLite, ``primary`` tells it: no file is needed for that.
+    if upstream is not None and not config.sink.is_sqlite:
         changes = {table: what for table, what in upstream.silent_changes().items() if table in tables}
-        yield from lacking_keys(links, changes, config.acceptance)
+        yield from lacking_keys(sink.foreign_keys(), changes, config.acceptance)
     expected = [*tables.values(), *new]
     present = sink.examine(expected) if expected else {}
     missing = sorted(str(name) for name in expected if name.fold() not in present)
@@ -195,15 +197,17 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
         yield warning(TABLES, f"the sink lacks {count(len(missing), 'table')} of upstream, for instance {named}", LACKS_REMEDY)
 
 
-def lacking_keys(links: Sequence[KeyLink], changes: Mapping[FoldedName, str], accept: Acceptance) -> Iterator[CheckFinding]:
-    """Tell which keys with actions upstream's tables have today (``changes``) and the sink's lack.
+def lacking_keys(links: Sequence[KeyLink] | None, changes: Mapping[FoldedName, str], accept: Acceptance) -> Iterator[CheckFinding]:
+    """Tell which keys with actions upstream's tables have today (``changes``) and the sink's lack, or does not execute (None).
 
     Their DDL is still to come, or the sink's tables were made without them.
     """
-    groups = KeyGroups(links, accept)
+    groups = KeyGroups(links or (), accept)
     lacking = {what for table, what in changes.items() if not groups.group(table) and not accept.accepts(table, DifferenceKind.FOREIGN_KEY)}
-    if lacking:
-        named = ", ".join(sorted(lacking)[:MOST_NAMED]) + (", …" if len(lacking) > MOST_NAMED else "")
+    named = ", ".join(sorted(lacking)[:MOST_NAMED]) + (", …" if len(lacking) > MOST_NAMED else "")
+    if lacking and links is None:
+        yield problem(KEYS, f"the sink does not execute {named}", NOT_EXECUTED)
+    elif lacking:
         yield warning(KEYS, f"the sink lacks {named}", LACKING_REMEDY)
 
 

@@ -25,9 +25,8 @@ def row_keys(sink: Sink, tables: SinkTables, asked: Iterable[TableRows], *, by_t
     """Return the key of each table whose rows can be written one by one. ``by_table``: each comes in one stream."""
     asked = list(asked)
     examined = sink.examine([table.name for table in asked])
-    in_order = {table.name.fold() for table in asked if tables.may_be_ordered(table)}
     return {
-        name: None if name in in_order else _key_of(description, examined[name], by_table=by_table)
+        name: _key_of(description, examined[name], by_table=by_table)
         for name, description in tables.describe(asked).items()
         if name in examined
     }

@@ -73,10 +73,6 @@ class SinkKeys:
             self._passed.add(name)
         return found
 
-    def joins(self, table: FoldedName) -> bool:
-        """Whether a table may be written in order."""
-        return bool(self._current().group(table))
-
     def _check(self, groups: KeyGroups, table: TableRows, rekeyed: Collection[FoldedName]) -> None:
         group = groups.group(table.name.fold())
         for link in groups.acting(group):

@@ -39,7 +39,7 @@ class SinkTables:
         note: Callable[..., None] = _silent,
         upstream: UpstreamTables | None = None,
     ) -> None:
-        self._sink, self._reserved, self._upstream = sink, sink.reserved, upstream
+        self._sink, self._reserved = sink, sink.reserved
         self._guard = TableGuard(sink, accept or Acceptance(), note, upstream)
         self._keys = SinkKeys(sink, accept or Acceptance(), (lambda _: False) if upstream is None else upstream.is_left_out)
         self._catalogue: dict[FoldedName, TableDescription] = {}
@@ -114,10 +114,6 @@ class SinkTables:
     def ordered(self, tables: Iterable[TableRows], rekeyed: Collection[FoldedName]) -> frozenset[FoldedName]:
         """Return the tables whose rows are written in order, with these rows. NeedsOperator: they cannot be."""
         return self._keys.ordered(tables, rekeyed)
-
-    def may_be_ordered(self, table: TableRows) -> bool:
-        """Whether rows of the table may have to be written in order with those of others."""
-        return self._upstream is not None and self._keys.joins(table.name.fold())
 
     def explained(
         self, error: NeedsOperator, tables: Mapping[FoldedName, TableDescription]

@@ -317,3 +317,5 @@ def test_a_key_that_the_sink_lacks_is_named():
     assert list(lacking_keys([], changes, Acceptance({"shop.*": (DifferenceKind.FOREIGN_KEY,)}))) == []
     (found,) = lacking_keys([key._replace(on_delete="RESTRICT")], changes, Acceptance())
     assert (found.level, found.detail) == (Severity.WARNING, f"the sink lacks {key}")
+    (found,) = lacking_keys(None, changes, Acceptance())
+    assert (found.level, found.detail) == (Severity.ERROR, f"the sink does not execute {key}")
