@@ -7,13 +7,13 @@ without one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator
 from applier.model.events import FoldedName
-from applier.planner.column_match import key_names
+from applier.planner.column_match import is_partial, key_names
 from applier.planner.group_rendering import TableRenderers
 from applier.planner.ordered_rows import Change, OrderedChange, in_order
 from applier.planner.port import Dialect, OrderedDialect
@@ -34,12 +34,13 @@ class OrderedPlan:
         """Yield them in the order in which they must run. Errors as ``plan_segments``."""
         changes = in_order({name: table.rows.final for name, table in self._tables.items()})
 
-        def kind(change: OrderedChange) -> tuple[FoldedName, Change, bool]:
-            return change.table, change.change, self._tables[change.table].hides_actions(change)
+        def kind(change: OrderedChange) -> tuple[FoldedName, bool, bool]:
+            table = self._tables[change.table]
+            return change.table, change.change is Change.UPSERT and not table.is_partial(change), table.hides_actions(change)
 
-        for (name, change, hides_actions), run in groupby(changes, kind):
+        for (name, is_whole_upsert, hides_actions), run in groupby(changes, kind):
             table = self._tables[name]
-            if change is Change.UPSERT and not table.rows.rejected.policy.trace_rows:
+            if is_whole_upsert and not table.rows.rejected.policy.trace_rows:
                 yield from table.upserts(list(run), checks_keys=hides_actions)
             else:
                 for one in run:
@@ -52,10 +53,19 @@ class OrderedTable:
 
     renderers: TableRenderers
     rows: PlannedRows
+    _partial: dict[int, bool] = field(default_factory=dict)
+    """Whether images of an origin lack columns, by its number."""
 
     def hides_actions(self, change: OrderedChange) -> bool:
         """Whether the event had actions that the log does not have."""
         return self.rows.origin(change.row).shape.hides_actions
+
+    def is_partial(self, change: OrderedChange) -> bool:
+        """Whether the row's image lacks columns (``binlog_row_image = MINIMAL``)."""
+        number = self.rows.final.origin[change.row]
+        if number not in self._partial:
+            self._partial[number] = is_partial(self.rows.origins[number].shape, self.renderers.exact.description)
+        return self._partial[number]
 
     def upserts(self, changes: Sequence[OrderedChange], *, checks_keys: bool) -> Iterator[Statement]:
         """Yield the statements of rows that are added or changed under their key."""
@@ -96,11 +106,23 @@ class OrderedTable:
         if change.change is Change.DELETE:
             yield from self._dialect.deletes(description, key, [old])
             return
+        if change.change is Change.UPSERT and self.is_partial(change):
+            yield from self._part(dict(self.renderers.exact.part_texts(place)(image[change.row])), key, old)
+            return
         new = self._literals(change.row if change.change is Change.UPSERT else change.after)
         if change.change is Change.REKEY:
             yield from self._ordering.updates(description, (columns, new), key, old)
         # Also behind the UPDATE: if it has found no row, nothing is lost.
         yield from self._ordering.upserts(description, columns, [_row_text(new)])
+
+    def _part(self, texts: Mapping[str, str], key: Sequence[str], old: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """Yield the statements of a row of which some columns are known: the others stay, or take their defaults in a new row."""
+        description = self.renderers.exact.description
+        yield from self._ordering.updates(description, (list(texts), list(texts.values())), key, old)
+        # A column without a default: where the row is new, NULL raises a warning, which refuses the row.
+        rest = [column.name for column in description.columns if not column.generated and column.default is None]
+        new = {**{name: "NULL" for name in rest if name not in texts}, **texts}
+        yield from self._ordering.absent_inserts(description, (list(new), list(new.values())), key, old)
 
     def _literals(self, row: int) -> tuple[str, ...]:
         render: Callable[[bytes], tuple[str, ...]] = self.renderers.exact.whole_row(self.rows.place(row))

@@ -161,6 +161,12 @@ class OrderedDialect(Protocol):
         """Render the UPDATE of one row, found by the literals ``old`` of its ``key``. ``new``: columns and their literals."""
         ...
 
+    def absent_inserts(
+        self, table: TableDescription, new: tuple[Sequence[str], Sequence[str]], key: Sequence[str], old: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Render the INSERT of some columns of one row, unless a row has the literals ``old`` of its ``key``."""
+        ...
+
 
 @runtime_checkable
 class BulkDialect(Protocol):

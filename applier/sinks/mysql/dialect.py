@@ -84,6 +84,15 @@ class MysqlDialect:
         head = f"UPDATE {quote_table(table.schema, table.table)} SET {values} WHERE "  # noqa: S608 - this is where SQL is rendered
         yield from self.by_key(head, table, key, [old])
 
+    def absent_inserts(
+        self, table: TableDescription, new: tuple[Sequence[str], Sequence[str]], key: Sequence[str], old: Sequence[str]
+    ) -> Iterator[tuple[str, int]]:
+        """Render the INSERT of one row that is not there."""
+        name, (columns, literals) = quote_table(table.schema, table.table), new
+        listed = ",".join(map(quote_identifier, columns))
+        head = f"INSERT INTO {name} ({listed}) SELECT {','.join(literals)} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM {name} WHERE "  # noqa: S608 - as above
+        yield from ((f"{text})", number) for text, number in self.by_key(head, table, key, [old]))
+
     def whole_rows(self) -> MysqlWholeRows:
         """Return the dialect of tables without a key."""
         return MysqlWholeRows(self.max_packet_bytes, self.max_rows, self.max_warnings)

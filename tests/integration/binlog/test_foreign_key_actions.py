@@ -75,6 +75,12 @@ CHANGES = (
     "INSERT INTO shop.item VALUES (50, 99)",
     CHECKED,
     "REPLACE INTO shop.customer VALUES (22, 'bb', 'Bob anew')",
+    "SET binlog_row_image = MINIMAL",
+    "INSERT INTO shop.customer (id, code) VALUES (5, 'e'), (6, 'f')",
+    "INSERT INTO shop.card VALUES (5, 'e'), (6, 'f')",
+    "UPDATE shop.customer SET code = 'ee' WHERE id = 5",
+    "UPDATE shop.customer SET name = 'Eve' WHERE id = 5",
+    "DELETE FROM shop.customer WHERE id = 6",
 )
 
 

@@ -109,10 +109,15 @@ def test_a_table_that_has_lost_its_key_stops():
     assert (caught.value.facts["table"], caught.value.facts["offset"]) == ("shop.parent", 7)
 
 
-def test_a_row_that_lacks_columns_stops():
+def test_a_row_that_lacks_columns_keeps_those_that_the_sinks_row_has():
     partial = shape(("id", INT, KEY), table="parent")._replace(hides_actions=True)
-    with pytest.raises(NeedsOperator, match="lacks columns"):
-        planned(packed(put(5, 1, shape=partial)))
+    rows = packed(put(5, 1, 1, shape=PARENT), put(6, 2, shape=partial), gone(7, 2, shape=partial))
+    assert texts(rows) == [
+        ("INSERT INTO shop.parent (id,n) VALUES (1,1)<new>", True),
+        ("UPDATE shop.parent SET id=2 WHERE id IN (2)", True),
+        ("INSERT INTO shop.parent (n,id) SELECT NULL,2 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM shop.parent WHERE id IN (2))", True),
+        ("DELETE FROM shop.parent WHERE id IN (2)", True),
+    ]
 
 
 def test_a_missing_table_stops():
