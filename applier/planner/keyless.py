@@ -232,11 +232,15 @@ class _TableRuns:
             return
         self._seen.add(event.change)
         runs = self.of_commit[commit_ts]
-        # What does not begin as the commit did is its rest, from a node that goes on beside the one that sends again.
-        if not runs or (event.change == runs[0].first and self._is_over(runs[-1], commit_ts)):
+        if not runs or (self._may_begin(event, runs) and self._is_over(runs[-1], commit_ts)):
             runs.append(_CommitRun(self._returns))
         runs[-1].promised = self._promised
         runs[-1].events.append(event)
+
+    @staticmethod
+    def _may_begin(event: _SentChange, runs: Sequence[_CommitRun]) -> bool:
+        # Any other beginning is the commit's rest, from a node that goes on beside the one that sends again. A record is of one run.
+        return event.change == runs[0].first and event.offset != runs[-1].events[-1].offset
 
     def _is_over(self, run: _CommitRun, commit_ts: int) -> bool:
         return run.returns != self._returns or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))

@@ -160,6 +160,14 @@ def test_equal_rows_behind_a_point_where_the_producer_went_back(records, inserte
         assert sum(len(one[2]) for one in statements(*rows, repeats=back, equal_rows=EqualRows.STOP)) == inserted
 
 
+def test_a_run_does_not_end_within_a_record():
+    rows = [put(5, 1, "a", shape=UNKEYED), put(6, 2, "b", shape=UNKEYED, offset=1)]
+    rows += [put(5, 1, "a", shape=UNKEYED, offset=1, index=1), put(6, 2, "b", shape=UNKEYED, offset=1, index=2)]
+    assert sorted(statements(*rows, equal_rows=EqualRows.STOP)) == [
+        (Phase.REPLACE, "insert", [row]) for row in ([1, "a"], [2, "b"], [2, "b"])
+    ]
+
+
 def test_an_older_row_of_a_partitioned_table_does_not_show_that_the_producer_went_back():
     """Two physical partitions of the table: the rows at 5 are of one of them, and real."""
     rows = [put(5, 1, "a", shape=UNKEYED), put(6, 2, "b", shape=UNKEYED, offset=1), put(5, 1, "a", shape=UNKEYED, offset=2)]
