@@ -13,8 +13,9 @@ of updates are not: under the dispatcher ``columns`` two equal rows that become 
 
 A run of one stream ends
 
-* at a ``RepeatPoint`` of the listeners: a promise that steps back, a row that is sent again after it was applied; and a promise, for
-  rows at its ts. (Rows below a promise have all been sent before it: they do not count at all.)
+* at a ``RepeatPoint`` of the listeners: a row of its table that is sent again after it was applied; and a promise, for rows at its ts.
+  (Rows below a promise have all been sent before it: they do not count at all.) A promise that steps back ends a run only if the operator
+  says that equal rows are real: new rows may have come between the place where the producer went back and its next promise.
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
 
 A producer that repeats one transaction of a partition at once, before any promise, shows none of this; under ``columns`` that is nothing
@@ -26,8 +27,11 @@ rare, since a partition has few rows of a table. But what it repeats begins with
 
 Others stop the applier before anything of their commit is written, unless the operator says which they are (``equal_rows``).
 
+After a change of the number of partitions the first row may come again in another one. Where that is read, it proves nothing; it may also
+lie behind a promise there, and is not read: docs/tables.md says how partitions are added.
+
 The physical partitions of one table keep no order among one another, and may move alone. There an older row proves nothing, nor does the
-first one: only what concerns the whole producer, and records. A table that is divided among nodes by its key ranges is the same, but its
+first one: only promises and records do. A table that is divided among nodes by its key ranges is the same, but its
 rows do not show it: docs/tables.md forbids that.
 """
 
@@ -131,9 +135,12 @@ def _counted_of_table(
     is_ordered = not any(origins[origin].shape.partitioned for origin in {final.origin[row] for row in images})
     runs: dict[int, list[list[_CommitRun]]] = defaultdict(list)
     streams_of: dict[Change, set[Stream]] = defaultdict(set)
-    tables = {None, table} if is_ordered else {None}
+    # A promise that steps back comes somewhere behind the place where the producer went back: it does not prove that equal rows are one.
+    returns: set[FoldedName | None] = {table} if is_ordered else set()
+    if equal_rows is EqualRows.ALL:
+        returns.add(None)
     for stream, sent in _sent(final, origins, images).items():
-        of_stream = _TableRuns([point for point in repeats.get(stream, ()) if point.table in tables], is_ordered=is_ordered)
+        of_stream = _TableRuns(repeats.get(stream, ()), returns, is_ordered=is_ordered)
         for event in sent:
             of_stream.add(event)
             streams_of[event.change].add(stream)
@@ -212,9 +219,12 @@ def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Imag
 class _TableRuns:
     """The runs of one stream. ``of_commit``: those of each commit_ts."""
 
-    def __init__(self, points: Sequence[RepeatPoint], *, is_ordered: bool) -> None:
-        """``is_ordered``: whether its rows come in the order of commit_ts, as long as the producer does not go back."""
-        self._points, self._is_ordered = points, is_ordered
+    def __init__(self, points: Sequence[RepeatPoint], returns: AbstractSet[FoldedName | None], *, is_ordered: bool) -> None:
+        """``returns``: the tables (None: all) whose points show that the producer went back.
+
+        ``is_ordered``: whether its rows come in the order of commit_ts, as long as the producer does not go back.
+        """
+        self._points, self._returning, self._is_ordered = points, returns, is_ordered
         self._passed = self._returns = 0
         self._promised = self._latest = -1
         self._seen: set[Change] = set()
@@ -254,7 +264,7 @@ class _TableRuns:
             point = self._points[self._passed]
             self._passed += 1
             self._promised = max(self._promised, point.ts)
-            if point.is_return:
+            if point.is_return and point.table in self._returning:
                 self._go_back()
 
 

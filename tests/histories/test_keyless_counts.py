@@ -1,0 +1,102 @@
+"""Random logs of tables without a key: each segment counts what upstream did, or stops by its name.
+
+Without an engine and a sink, so that thousands of them take minutes: ``make soak``.
+"""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.item import ItemMaker
+from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.table_family import TableFamily
+from applier.planner.equal_rows import AmbiguousRows
+from tests.rig.keyless_reading import Log, Reading, changes_of, without_zeros
+from tests.rig.seeds import seeds
+
+
+def drawn_feed(seed, rng, **changes):
+    drawn = ProducerOptions.drawn(seed)
+    history = HistoryOptions(
+        transactions=rng.choice((10, 25, 60)),
+        families=frozenset({TableFamily.KEYLESS}),
+        keyless_twins=rng.random() < 0.5,
+        live_rows=rng.choice((4, 12, 40)),
+        ddl_share=rng.choice((0, 0.15, 0.4)),
+        rows_per_transaction=rng.choice((1, 2, 6, 20)),
+    )
+    options = replace(
+        drawn,
+        images=replace(drawn.images, old_value=True, delete_only_handle_key=False),
+        dispatcher=Dispatcher.COLUMNS if rng.random() < 0.7 else drawn.dispatcher,
+        partitions=rng.choice((1, 2, 3, 4, 7)),
+        growth=0,  # docs/tables.md: not while rows of these tables are on their way
+        replays=rng.choice((0, 1, 3, 6, 12)),
+        announced_restarts=rng.random() < 0.1,
+        batch_size=rng.choice((1, 2, 4, 16)),
+    )
+    return History(seed, history), replace(options, **changes)
+
+
+def segments(reading, log, rng, times, final_ts):
+    """Yield the end of each segment, once it is closed, and the run of the applier that applies it."""
+    while reading.checkpoint_ts < final_ts:
+        if rng.random() < 0.15:
+            reading = Reading(log, reading.checkpoint_ts)
+        later = [ts for ts in times if ts > reading.checkpoint_ts] or [final_ts]
+        upto_ts = min(rng.choice(later[: rng.choice((1, 3, 10, 40))]) + rng.choice((0, 0, 0, 1)), final_ts)
+        for stream in log.records:
+            while reading.promised[stream] < upto_ts and not reading.is_at_end(stream):
+                reading.read(stream, rng.choice((1, 2, 5, 40)))
+            if rng.random() < 0.3:
+                reading.read(stream, rng.choice((1, 5, 50)))
+        yield upto_ts, reading
+        reading.applied(upto_ts)
+
+
+def assert_counted(seed, *, shape_changes=None, **changes):
+    """Read a random log to its end; return how many segments were counted, and how many stopped."""
+    rng = random.Random(seed)
+    history, options = drawn_feed(seed, rng, **changes)
+    producer = Producer(history, options)
+    log = Log(producer.log())
+    wanted = changes_of(Log(Producer(history, replace(options, replays=0, upgrade=False)).log()))
+    times = sorted({ts for commits in wanted.values() for ts in commits})
+    outcomes = Counter()
+    for upto_ts, reading in segments(Reading(log, 0), log, rng, times, producer.final_ts):
+        reading.rows = [row._replace(shape=row.shape._replace(**(shape_changes or {}))) for row in reading.rows]
+        for table, commits in wanted.items():
+            done = Counter()
+            for ts, changed in commits.items():
+                if reading.checkpoint_ts < ts <= upto_ts:
+                    done.update(changed)
+            try:
+                assert reading.net(table, upto_ts) == without_zeros(done)
+            except AmbiguousRows:  # the remedy writes the table as it is upstream
+                outcomes["stopped"] += 1
+            else:
+                outcomes["counted"] += 1
+    return outcomes
+
+
+@pytest.mark.parametrize("seed", seeds(range(17000, 18000), daily=20))
+def test_s22_each_segment_counts_what_upstream_did_or_stops(seed):
+    assert assert_counted(seed)
+
+
+@pytest.mark.parametrize("seed", seeds(range(3, 300), daily=8))
+def test_rows_of_physical_partitions_in_any_order_count_or_stop(seed, monkeypatch):
+    """Equal rows are in two partitions here, as in none of TiDB: what is right for them is right for rows that partitions keep apart."""
+    item, rng = ItemMaker._item, random.Random(seed)
+    monkeypatch.setattr(ItemMaker, "_item", lambda *given: replace(item(*given), half=rng.randrange(2)))
+    assert_counted(seed, shape_changes={"partitioned": True}, flavour=Flavour.TICDC)
+
+
+def test_most_segments_count():
+    outcomes = sum((assert_counted(seed) for seed in range(17000, 17010)), Counter())
+    assert outcomes["counted"] > 5 * outcomes["stopped"] > 0
