@@ -148,7 +148,7 @@ def test_a_missing_privilege(stage):
         ended = stage.refusal(url=stranger)
     finally:
         execute(stage.url, f"DROP USER {STRANGER}@'%'")
-    assert_reports(ended, SINK, "command denied to user", "sql/grants.sql", "table: ", *STATEMENT)
+    assert_reports(ended, SINK, "command denied to user", "applier grants sink", "table: ", *STATEMENT)
     assert password not in ended.stderr
 
 

@@ -103,7 +103,7 @@ def test_a_missing_privilege_is_named_with_its_remedy(least: str, url: str, priv
     with replica(least) as shop, pytest.raises(FatalSinkError) as caught:
         exercise(shop)
     assert "denied" in caught.value.message
-    assert "sql/grants.sql" in caught.value.remedy
+    assert "`applier grants sink`" in caught.value.remedy
 
 
 def test_who_may_only_look_sees_the_bookkeeping_and_changes_nothing(url: str) -> None:

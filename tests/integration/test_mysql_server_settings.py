@@ -75,7 +75,7 @@ def test_a_server_that_adds_its_own_primary_keys_is_not_written_to(least_privile
     with pytest.raises(FatalSinkError) as caught, replica(least_privileged_url):
         pass
     assert caught.value.facts["variable"] == "sql_generate_invisible_primary_key"
-    assert "sql/grants.sql" in caught.value.remedy
+    assert "`applier grants sink`" in caught.value.remedy
 
 
 @pytest.mark.on_one_server("mysql", reason="MariaDB takes tables without a primary key")

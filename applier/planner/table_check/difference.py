@@ -143,7 +143,7 @@ def _hidden_triggers(table: SinkTable) -> Difference:
         DifferenceKind.TRIGGER,
         "unknown triggers",
         "the applier's user may not see triggers, and a trigger can change rows",
-        f"Run GRANT TRIGGER ON {table.name.schema}.* for the applier's user (sql/grants.sql)",
+        f"Run GRANT TRIGGER ON {table.name.schema}.* for the applier's user (`applier grants sink` prints all)",
     )
 
 

@@ -32,8 +32,8 @@ class ErrorMeaning(NamedTuple):
 
 
 _GRANT = (
-    "Grant the user what the message says is denied: sql/grants.sql has all privileges of the sink's user, "
-    "sql/grants_verify.sql those for applier verify"
+    "Grant the user what the message says is denied: `applier grants sink` prints all that the sink's user needs, "
+    "`applier grants verify` all for a comparison"
 )
 _LOGIN = (
     "Check user, password and host of [sink] url, and whether the server requires TLS for this user (tls_mode, tls_cert). The password may "
@@ -148,7 +148,8 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     ),
     1130: ErrorMeaning(
         ErrorVerdict.FATAL,
-        "Give the sink's user an account for this machine's address: CREATE USER 'user'@'address', with the privileges of sql/grants.sql",
+        "Give the sink's user an account for this machine's address: CREATE USER 'user'@'address', "
+        "with the privileges that `applier grants sink` prints",
         shows_names=True,
     ),
     1142: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
