@@ -223,7 +223,7 @@ class WithoutStatements:
     sink: Sink
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
-        """Examine the tables; missing ones are left out."""
+        """Examine the tables; missing ones are skipped."""
         return self.sink.examine(tables)
 
     def statements(self) -> Sequence[DdlEvent]:

@@ -20,7 +20,7 @@ ALL: Final = f"""{UNWRAPPED}Begin with:
   4   the database failed or refused
   5   another run owns the replica
   6   an operator must decide; the message names the choices
-  75  a failure that may pass lasted longer than run.retry_for_s
+  75  a transient error outlasted run.retry_for_s
   130 Ctrl-C
 """
 

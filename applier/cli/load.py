@@ -73,7 +73,7 @@ def _print_result(config: Path, result: LoadResult, *, as_json: bool) -> None:
     loaded = f"{count(result.tables, 'table')} with {count(result.rows, 'row')} from {count(result.files, 'file')}"
     print_line(f"loaded {loaded}, {result.size_bytes / 1_000_000:,.1f} MB")
     if result.left_out:
-        print_line(f"left out, because a replica has no use for them: {', '.join(result.left_out)}")
+        print_line(f"skipped, because a replica does not need them: {', '.join(result.left_out)}")
     if result.floats:
         print_line(
             f"FLOAT columns, of which dumps have six digits: {', '.join(result.floats)}. `applier verify --fix-sql FILE` writes the rest"

@@ -30,7 +30,7 @@ def use_places_of(settings: Config, sink: Sink) -> None:
 
 
 def named_offset(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> Offset:
-    """Return the offset of the transaction that ``--position`` or ``--gtid`` names. ConfigError: the source has none such."""
+    """Return the offset of the transaction that ``--position`` or ``--gtid`` names. ConfigError: no such transaction."""
     source = settings.source_settings()
     if not isinstance(source, BinlogSettings):
         raise ConfigError("--position and --gtid are for a binlog, and the source is Kafka", remedy="Use --stream and --offset, or --ts")

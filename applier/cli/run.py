@@ -24,7 +24,7 @@ def run(
 ) -> None:
     """Follow the source until SIGTERM or Ctrl-C.
 
-    What is read, and where it is written, is in the configuration file. A failure that may pass is retried for run.retry_for_s.
+    What is read, and where it is written, is in the configuration file. A transient error is retried for run.retry_for_s.
 
     The first signal ends the run after the current segment or DDL, with a checkpoint and exit code 0. A second signal ends it at once.
     """

@@ -74,7 +74,7 @@ def as_lines(report: Report, task: Task) -> list[str]:
     """Return the result for people."""
     lines = [f"{one_line(str(table.name))}: {_verdict(table)}" for table in report.tables]
     if report.views:
-        lines.append(f"{count(report.views, 'view')} left out: a view has no rows of its own")
+        lines.append(f"{count(report.views, 'view')} skipped: a view has no rows of its own")
     different = sum(not table.is_equal for table in report.tables)
     rows = count(sum(table.upstream.rows for table in report.tables), "row")
     verb = "differs" if different == 1 else "differ"
@@ -113,7 +113,7 @@ def _advice(report: Report, task: Task) -> list[str]:
     if task.fix_sql is None:
         lines.append("--fix-sql FILE writes the statements that repair the sink")
     else:
-        left_out = f" ({count(report.unwritten, 'row')} left out: the sink's columns cannot hold them)" if report.unwritten else ""
+        left_out = f" ({count(report.unwritten, 'row')} skipped: the sink's columns cannot hold them)" if report.unwritten else ""
         lines.append(f"the statements that repair the sink are in {task.fix_sql}{left_out}")
     return lines
 

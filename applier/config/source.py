@@ -27,7 +27,7 @@ INSTEAD: Final = {
 
 
 def _kind_of(given: Any) -> str | None:
-    """Return the kind that a table names; of what is no table, the kind that says so."""
+    """Return the kind that a table names; for other values, their ``kind``."""
     named = given.get("kind", KAFKA) if isinstance(given, Mapping) else getattr(given, "kind", KAFKA)
     return named if named in KINDS else None
 

@@ -112,7 +112,7 @@ class Barriers:
         }
 
     def add_settled(self, settled: Iterable[DdlIdentity]) -> None:
-        """Take in what the ledger has settled."""
+        """Record what the ledger has settled."""
         for key in settled:
             if key not in self._known[key.ts, key.name]:
                 self._known[key.ts, key.name].append(key)
@@ -178,7 +178,7 @@ class Barriers:
         self._names = frozenset(existing)
 
     def settle(self, key: DdlIdentity) -> None:
-        """Take in that a DDL is done or skipped."""
+        """Record that a DDL is done or skipped."""
         del self.pending[key]
         self._waiting[key.ts].remove(key)
         while self._times and not self._waiting[self._times[0]]:

@@ -29,17 +29,17 @@ class BatchBytes:
         self.bytes = 0
 
     def open(self, ranges: Iterable[RangeId]) -> None:
-        """Take in the ranges of a plan."""
+        """Add the ranges of a plan."""
         batch = _Batch(ranges)
         self._of.update(dict.fromkeys(batch.ranges, batch))
 
     def add(self, name: RangeId, size: int) -> None:
-        """Take in that a range was read."""
+        """Record that a range was read."""
         self._of[name].bytes += size
         self.bytes += size
 
     def release(self, name: RangeId) -> None:
-        """Take in that a range was released, or could not be read."""
+        """Record that a range was released, or could not be read."""
         batch = self._of.pop(name)
         batch.ranges.remove(name)
         if not batch.ranges:

@@ -59,11 +59,11 @@ class Cache:
         return self._batches.bytes
 
     def open_batch(self, ranges: Iterable[RangeId]) -> None:
-        """Take in which ranges are read, cached and freed together."""
+        """Record which ranges are read, cached and freed together."""
         self._batches.open(ranges)
 
     def give_up(self, name: RangeId) -> None:
-        """Take in that a range could not be read."""
+        """Record that a range could not be read."""
         self._batches.release(name)
 
     def bytes_in(self, names: Iterable[RangeId]) -> int:
@@ -120,7 +120,7 @@ class Cache:
         return self._ranges[name][1]
 
     def let_go(self, names: Iterable[RangeId]) -> None:
-        """Know that no segment needs these ranges, whatever the checkpoint is: they are released with the next step."""
+        """Unpin ranges that no segment needs, whatever the checkpoint is: the next step releases them."""
         for name in names:
             if name not in self._pinned and self._drop(name):
                 self._empty[name] = None
@@ -135,7 +135,7 @@ class Cache:
         return sum(report.rows + report.replays for report in reports)
 
     def refuse(self, merged: RangeReport) -> None:
-        """Take in a merged range that does not replace its pieces: it can be released at once."""
+        """Record a merged range that does not replace its pieces: it can be released at once."""
         self._batches.add(merged.range, merged.bytes)
         self._empty[merged.range] = None
 
@@ -153,7 +153,7 @@ class Cache:
             self.refuse(merged)
 
     def pin(self, names: Iterable[RangeId]) -> None:
-        """Know that a segment was cut that names these ranges: they must stay what they are until it is applied."""
+        """Pin ranges that a segment uses, until it is applied."""
         self._pinned.update(names)
 
     def unpin(self, names: Iterable[RangeId]) -> None:

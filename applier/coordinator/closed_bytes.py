@@ -32,7 +32,7 @@ class ClosedBytes:
             self.closed -= report.bytes
 
     def close(self, watermark: Ts) -> None:
-        """Take in W. Where it steps back for a new partition, what was closed still counts as closed."""
+        """Record W. Where it steps back for a new partition, what was closed still counts as closed."""
         while (end := self._ends.first) is not None and not is_beyond(end.ts, watermark):
             size = self._beyond.pop(self._ends.pop().name)
             self.beyond, self.closed = self.beyond - size, self.closed + size

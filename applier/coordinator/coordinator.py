@@ -162,11 +162,11 @@ class Coordinator:
         return tuple(sorted(self._barriers.times_to_ask(arrivals, self._begun_ts())))
 
     def add_settled(self, settled: Iterable[DdlIdentity]) -> None:
-        """Take in the answer: the ledger's identities at these timestamps, done and skipped."""
+        """Record the answer: the ledger's identities at these timestamps, done and skipped."""
         self._barriers.add_settled(settled)
 
     def report(self, report: RangeReport) -> None:
-        """Take in what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
+        """Record what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
         self._reading.end(report.range)
         if self.is_merge(report.range):
             self._reading.merges.take(report.kept())
@@ -193,7 +193,7 @@ class Coordinator:
         return self._open.begun_ts(self.checkpoint_ts)
 
     def list(self, listing: Listing) -> None:
-        """Take in the partitions, and close the window at what they have promised.
+        """Record the partitions, and close the window at what they have promised.
 
         The listing must have been fetched after everything that was reported: a partition that appeared before those resolved events
         were written may hold rows below them. NeedsOperator if it contradicts what is known (expired, recreated, excluded records).

@@ -37,7 +37,7 @@ class NewTopics:
         return topic in self._known
 
     def join(self, stream: Stream, *, has_history: bool) -> None:
-        """Take in a stream that is now read. ``has_history``: the checkpoint has moved, so a new topic must be checked."""
+        """Record a stream that is read now. ``has_history``: the checkpoint has moved, so a new topic must be checked."""
         if stream.topic in self._known:
             return
         if has_history:

@@ -63,16 +63,16 @@ class PartitionChange:
         return self.is_over and not self._is_watched
 
     def saw(self, ts: Ts) -> None:
-        """Take in a timestamp of a row or of a promise that was read."""
+        """Record the timestamp of a row or of a promise that was read."""
         self._top = max(self._top, ts)
 
     def announced(self) -> None:
-        """Take in an admin event: from there on keys may have other streams. Its copies in partitions that lag count as well."""
+        """Record an admin event: after it, keys may have other streams. Its copies in partitions that lag count as well."""
         self._is_announced, self._is_watched = True, False
         self._ends = self._until_ts = None
 
     def looked(self, states: Iterable[StreamState]) -> bool:
-        """Take in the streams that are read now. Return whether one of them is new, or shows a change."""
+        """Record the streams that are read now. Return whether one of them is new, or shows a change."""
         states = tuple(states)
         new = {state.stream for state in states} - self._members - self._joining
         if new:

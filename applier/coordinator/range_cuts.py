@@ -24,7 +24,7 @@ class RangeCuts:
         self._extent = extent
 
     def grow(self, extent: PartitionExtent) -> None:
-        """Take in a later listing."""
+        """Record a later listing."""
         self._extent = extent
 
     @property

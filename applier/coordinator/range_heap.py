@@ -48,7 +48,7 @@ class RangeHeap:
         heapify(self._entries)
 
     def lost_one(self) -> None:
-        """Take in that an entry may be gone."""
+        """Mark an entry that may be gone."""
         self._gone += 1
         if self._gone > max(LEAST, len(self._entries) // 2):
             self.fill(filter(self._is_there, self._entries))

@@ -29,7 +29,7 @@ class RangeSize:
         self._least = LEAST_OF_BYTE if counts_bytes else LEAST
 
     def learn(self, records: int, size: int) -> None:
-        """Take in that a range of so many records had ``size`` bytes."""
+        """Record the ``size`` in bytes of a range of so many records."""
         # The last range alone, no mean: where large records begin, the next range must be small at once. Downward by steps, since ranges
         # without rows say nothing of the records to come.
         self.bytes_per_record = max(size / max(1, records), self.bytes_per_record / SHRINKING, self._least)

@@ -47,7 +47,7 @@ class ReadAhead:
         return self._expected[range_id]
 
     def end(self, range_id: RangeId) -> None:
-        """Take in that a range has reported or failed."""
+        """Record that a range has reported or failed."""
         self._reading -= self._expected.pop(range_id, 0)
 
     def plan(self) -> tuple[RangeId, ...]:

@@ -98,12 +98,12 @@ class RowTables:
             (self._stored.add if is_ahead else self._stored.discard)(name)
 
     def passed(self, upto_ts: Ts, checkpoint_ts: Ts) -> None:
-        """Let tables that wait for the checkpoint wait for ``upto_ts``: streams may have passed rows of them."""
+        """Extend the wait of tables to ``upto_ts``: streams may have passed rows of them."""
         for name in [name for name in self._late if not self.is_ahead(name, checkpoint_ts)]:
             self._late[name] = max(self._late[name], upto_ts)
 
     def moved(self) -> None:
-        """Know that partitions have changed: a table may come from another stream than before."""
+        """Record that partitions have changed: a table may come from another stream than before."""
         self._homes.clear()
 
     def was_overtaken(self, touches: frozenset[FoldedName] | None, ts: Ts) -> bool:

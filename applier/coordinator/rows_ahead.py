@@ -261,11 +261,11 @@ class RowsAhead:
             self._cache.let_go([name for name in self._cache.names_of(stream) if self._is_written(name, checkpoint_ts)])
 
     def moved(self) -> None:
-        """Know that the checkpoint has had its turn."""
+        """Record that the checkpoint moved."""
         self._must_move = False
 
     def changed(self, touches: frozenset[FoldedName] | None) -> None:
-        """Know that a DDL has run."""
+        """Record that a DDL has run."""
         self.tables.changed(touches, max(self._applied.values(), default=NO_TS))
 
     def _is_written(self, name: RangeId, checkpoint_ts: Ts) -> bool:

@@ -47,7 +47,7 @@ class StoredOffset:
         self._ddls: deque[_HeldDdls] = deque()
 
     def add(self, hold: HoldPoints, ddls: Collection[PlacedDdl]) -> None:
-        """Take in the next range of the prefix."""
+        """Add the next range of the prefix."""
         self._ddls.extend(_HeldDdls(ddl.offset, (ddl.key,)) for ddl in ddls)
         if hold:
             self._held.append(hold)

@@ -31,7 +31,7 @@ class StreamRate:
         return min(self._records * self._hurry / self._passed, MOST) if self._passed else 0.0
 
     def learn(self, report: RangeReport, records: int) -> None:
-        """Take in the next range of the prefix, which has so many records."""
+        """Add the next range of the prefix. ``records``: how many it has."""
         # Sums of records and of time, in which what was before fades: a burst weighs as little as it was short, so that the stream is not
         # read days ahead when it is quiet again.
         self._records = self._records / 2 + records

@@ -152,7 +152,7 @@ class StreamState:
         return self.rate.per_ts * self.size.bytes_per_record
 
     def grow(self, extent: PartitionExtent) -> None:
-        """Take in how far the stream reaches now."""
+        """Record how far the stream reaches now."""
         self.end = extent.end
         self.cuts.grow(extent)
 

@@ -82,7 +82,7 @@ class Streams:
     # --- lists of partitions ---------------------------------------------------------------------------------------
 
     def list(self, listing: Listing, checkpoint_ts: Ts, *, has_history: bool) -> None:
-        """Take in the partitions. NeedsOperator if they contradict what is known (expired, recreated, excluded records).
+        """Record the partitions. NeedsOperator if they contradict what is known (expired, recreated, excluded records).
 
         ``has_history``: the checkpoint has moved, so a topic that is new must not have records below it.
         """
@@ -170,7 +170,7 @@ class Streams:
         }
 
     def store(self, checkpoint_ts: Ts, positions: Mapping[Stream, StreamPosition]) -> None:
-        """Know these positions as durable."""
+        """Record durable positions."""
         stored = self._stored
         for stream, position in positions.items():
             if stored.get(stream) is not position:

@@ -31,7 +31,7 @@ MOVED: Final = frozenset({"other_server", "other_log", "purged"})
 """Kinds of a SourceError if the log is another one, or its beginning is gone: the place must be found again, if it can."""
 
 PASSING: Final = frozenset({"unreachable", "listener_died"}) | MOVED
-"""Kinds of a SourceError that may pass: a broker comes back, and memory that was short is freed."""
+"""Kinds of a SourceError that are transient: a broker comes back, and memory that was short is freed."""
 
 
 class Recovery:
@@ -94,7 +94,7 @@ class Recovery:
         raise error
 
     def listed(self) -> None:
-        """Take that Kafka has named the partitions and their ends: the brokers answer."""
+        """Record that Kafka has named the partitions and their ends: the brokers answer."""
         self.cannot_read = False
 
 

@@ -22,7 +22,7 @@ class RepeatLog:
         self._left: dict[Stream, int] = {}
 
     def add(self, report: RangeReport, checkpoint_ts: Ts) -> None:
-        """Take in a range."""
+        """Add a range."""
         points = self._points[report.range.stream]
         points += report.repeats
         if len(points) > max(KEPT_POINTS, 2 * self._left.get(report.range.stream, 0)):

@@ -124,7 +124,7 @@ class SegmentWriter:
         return WriteJob(step, commit, plan, phases.first, phases)
 
     def refused_load(self, error: Exception) -> bool:
-        """Take in that a bulk load was refused, if that is what ``error`` is about: the next rows are written without."""
+        """Record that a bulk load was refused, if ``error`` says so: the next rows are written without."""
         if isinstance(error, BulkRefused):
             self._loads.refused(error)
         return isinstance(error, BulkRefused)

@@ -19,7 +19,7 @@ from applier.sinks.settings import SinkSettings
 from applier.telemetry.log import spelled
 
 TRY_AGAIN: Final = 75
-"""EX_TEMPFAIL of sysexits.h: a failure that may pass has outlasted ``run.retry_for_s``."""
+"""EX_TEMPFAIL of sysexits.h: a transient error outlasted ``run.retry_for_s``."""
 PATIENCE_S: Final = 3
 DEFECT: Final = "unexpected error: the log has its traceback"
 PAUSED: Final = "paused"

@@ -61,7 +61,7 @@ class Batches:
         return range_id in self._batch_of
 
     def add(self, shuffle: Shuffle, reports: Sequence[RangeReport]) -> None:
-        """Take in what a job has read. A range that was cached before is now in this batch."""
+        """Add what a job has read. A range that was cached before is now in this batch."""
         ranges, batch = [report.range for report in reports], Batch(shuffle, reports)
         self.release(ranges)
         if not ranges:

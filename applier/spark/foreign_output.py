@@ -50,7 +50,7 @@ class ForeignOutput:
         self._said: dict[str, float] = {}
 
     def feed(self, line: str) -> None:
-        """Take in a line; what it ends is logged."""
+        """Add a line; what it ends is logged."""
         if not self._log.hasHandlers():
             _pass_on(line)
             return

@@ -19,7 +19,7 @@ class EndNotice:
         self._read = Event()
 
     def end(self, error: BaseException | None) -> None:
-        """Take how the run has ended. The first error counts: one that happens while the run closes is not the reason."""
+        """Record how the run has ended. The first error counts: one that happens while the run closes is not the reason."""
         if self._end is None:
             self._end = _facts(error)
 

@@ -171,7 +171,7 @@ class RangeSummary:
     def add_event(
         self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable | SkippedStatement
     ) -> None:
-        """Take in an event that is not a row. SourceError if too many are rejected."""
+        """Add an event that is not a row. SourceError if too many are rejected."""
         self._ends_announced = isinstance(event, AdminEvent)
         if isinstance(event, LeftOutTable):
             if not is_past(event.ts, self._floor_ts):

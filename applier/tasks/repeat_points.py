@@ -23,7 +23,7 @@ class RepeatPoints:
         """The tables of which no row has come since their last return: of several returns without one between them, the first says all."""
 
     def promise(self, offset: int, ts: Ts) -> None:
-        """Take in a resolved event."""
+        """Add a resolved event."""
         point = RepeatPoint(Offset(offset), ts, is_behind_promise(ts, self._last))
         self._last = ts
         # Of several promises without such a row between them, the first shows whether the range begins below what was promised before
@@ -33,13 +33,13 @@ class RepeatPoints:
         self._open.append(point)
 
     def rows(self) -> None:
-        """Take in that rows of tables without a key have come."""
+        """Record that rows of tables without a key have come."""
         self._points += self._open
         self._open.clear()
         self._returned.clear()
 
     def replays(self, rows: PlacedRows, kept: Iterable[bool]) -> None:
-        """Take in rows of which some are below the floor. Those were sent and applied before: their table is sent again from there on."""
+        """Add rows of which some are below the floor. They were sent and applied before: their table is sent again from there on."""
         tables = [None if shape.handle_key else shape.name.fold() for shape in rows.shapes]
         for offset, shape, is_kept in zip(rows.offset, rows.shape, kept, strict=True):
             if (table := tables[shape]) is None:

@@ -1,4 +1,4 @@
-"""What a run does at the moment, as one word for people: made of what its threads report, and of what keeps it from going on."""
+"""What a run does now, as one word for people: from what its threads report, and from what blocks it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,7 +63,7 @@ class Activity:
         self._shown, self._since_s = STARTING, 0.0
 
     def enter(self, phase: str, ddl: str, unix_s: float) -> None:
-        """Take what the run does from now on."""
+        """Record what the run does from now on."""
         self.ddl_since_s = None if phase != DDL else unix_s
         self._now, self.ddl = phase, ddl
 

@@ -34,7 +34,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Why a run does not get on. All times are Unix times; ``gives_up_at_s`` is None if a number of attempts ends it."""
+    """Why a run fails. All times are Unix times; ``gives_up_at_s`` is None if a number of attempts ends it."""
 
     since_s: float
     error: str
@@ -107,7 +107,7 @@ class FailureLog:
         return True
 
     def worked(self, sides: frozenset[Side], unix_s: float) -> float | None:
-        """Take that these sides work; return how long a failure lasted that was shown and is over now."""
+        """Mark these sides healthy; return how long a failure lasted that was shown and is over now."""
         self._sides -= sides
         return None if self._sides else self.forget(unix_s)
 

@@ -22,7 +22,7 @@ class LogWriter(io.TextIOBase):
         self._here = local()
 
     def write(self, text: str) -> int:
-        """Take in text; whole lines are logged."""
+        """Add text; whole lines are logged."""
         # A log handler that fails writes its traceback here: it must not be given to the handler again.
         if getattr(self._here, "is_logging", False):
             return self.target.write(text)

@@ -105,7 +105,7 @@ class Monitor:
         self.changed()
 
     def held_since(self, since_s: float) -> None:
-        """Take since when a segment is being applied."""
+        """Record since when a segment is being applied."""
         self._held_since_s = since_s
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
@@ -118,7 +118,7 @@ class Monitor:
             self._observer.update(self._state)
 
     def worked(self, *sides: Side) -> None:
-        """Take that these sides work: what failed there is over."""
+        """Mark these sides healthy: what failed there is over."""
         # Looked at without the lock: the engine calls this for every segment and every listing.
         if not self._failures.is_failing:
             return
@@ -195,11 +195,11 @@ class Monitor:
         return max(self._state.progress_s, min(now_s, self._held_since_s))
 
     def expect(self, records: int) -> None:
-        """Take how many records there are between the replica's position at the start and the ends that were known then."""
+        """Record how many records lie between the replica's position at the start and the ends that were known then."""
         self._update(records_total=records)
 
     def quarantined(self, events: int) -> None:
-        """Take how many events wait in quarantine."""
+        """Record how many events wait in quarantine."""
         self._update(quarantined=events)
 
     def finish(self) -> None:

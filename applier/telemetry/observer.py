@@ -57,7 +57,7 @@ class Watcher(Notes, Protocol):
         ...
 
     def enter(self, phase: str) -> None:
-        """Take what the run does from now on: one of ``PHASES``."""
+        """Record what the run does from now on: one of ``PHASES``."""
         ...
 
     def during(self, phase: str, ddl: str = "") -> AbstractContextManager[None]:
@@ -69,11 +69,11 @@ class Watcher(Notes, Protocol):
         ...
 
     def worked(self, *sides: Side) -> None:
-        """Take that these sides work: what failed there is over. Called often."""
+        """Mark these sides healthy: what failed there is over. Called often."""
         ...
 
     def held_since(self, since_s: float) -> None:
-        """Take since when a segment is being applied, by the monotonic clock; infinite if none is.
+        """Record since when a segment is being applied, by the monotonic clock; infinite if none is.
 
         What is read meanwhile is no progress: a run that reads on and cannot write hangs.
         """

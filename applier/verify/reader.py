@@ -36,7 +36,7 @@ class Reader(Protocol):
         ...
 
     def end(self) -> None:
-        """Let go of that state, and of the locks on the definitions of tables."""
+        """Release the snapshot, and the locks on the definitions of tables."""
         ...
 
     def checkpoint_ts(self) -> Ts | None:

@@ -80,7 +80,7 @@ class Repair:
             except (ApplierError, ValueError) as error:
                 # Neither half of it: a row that cannot be written again must not be deleted.
                 self.unwritten += 1
-                yield f"-- A row is left out: {one_line(str(error) if isinstance(error, ApplierError) else type(error).__name__)}\n"
+                yield f"-- A row is skipped: {one_line(str(error) if isinstance(error, ApplierError) else type(error).__name__)}\n"
                 continue
             if each.state is not RowState.MISSING:
                 deletes.append(key)

@@ -101,7 +101,7 @@ class Verification:
         """The tables that were compared, by the sink's name."""
 
     def run(self, *, reserved: Collection[str]) -> Report:
-        """Compare. ``reserved``: schemas that are left out (casefolded)."""
+        """Compare. ``reserved``: schemas that are excluded (casefolded)."""
         started_s = time.monotonic()
         finished = FinishedRanges(self._options.state, self._options.identity)
         main = self._open_sides()

@@ -58,7 +58,7 @@ class Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End the threads; what has not begun is left out. A statement that runs is waited for."""
+        """End the threads; what has not begun is skipped. A statement that runs is waited for."""
         self._is_stopped.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
         for sides in self._opened:

@@ -165,7 +165,7 @@ def test_a_repair_writes_no_cut_value_and_leaves_out_rows_that_the_sink_cannot_h
     assert wrong(report) == {f"{DOWN}.{name}": (3, 0, 1) for name in NARROWER}
     assert report.unwritten == 2 * len(NARROWER)
     text = (tmp_path / "fix.sql").read_text()
-    assert text.count("-- A row is left out: ") == 2 * len(NARROWER)
+    assert text.count("-- A row is skipped: ") == 2 * len(NARROWER)
     assert not any(word in text for word in ("abcdef", "語", "01020304", "1000)", "1.255", "100.25", "00.5"))
     execute_file(url, tmp_path / "fix.sql")
     for name in NARROWER:

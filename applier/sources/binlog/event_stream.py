@@ -58,7 +58,7 @@ class EventStream:
         return events
 
     def give_back(self, events: list[BinlogEvent]) -> None:
-        """Let the next ``read`` return these: the last ones of what the last call has returned."""
+        """Push events back: the next ``read`` returns them. They are the last ones of the last call."""
         self._given_back = events
 
     def close(self) -> None:

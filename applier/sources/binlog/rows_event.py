@@ -87,7 +87,7 @@ def _bitmaps(data: bytes, at: int, kind: int, columns: int) -> tuple[bytes, byte
     except UNREADABLE as cause:
         raise ProtocolError.at(None, "rows_event", "a rows event is too short") from cause
     if width != columns:
-        raise ProtocolError.at(None, "rows_event", "a rows event has not the columns of its table map", columns=width, mapped=columns)
+        raise ProtocolError.at(None, "rows_event", "the column count of a rows event differs from its map", columns=width, mapped=columns)
     size = (width + 7) // 8
     old, at = data[at : at + size], at + size
     new, at = (data[at : at + size], at + size) if OPERATIONS[kind] is UPDATE else (b"", at)

@@ -60,7 +60,7 @@ def test_rows_on_their_way_are_mentioned_where_there_can_be_some(exact, patience
 def test_the_repair_is_named_with_the_rows_that_it_leaves_out(tmp_path):
     lines = as_lines(report(result(row(RowState.MISSING)), unwritten=1), task(fix_sql=tmp_path / "fix.sql"))
     assert (
-        lines[-1] == f"the statements that repair the sink are in {tmp_path}/fix.sql (1 row left out: the sink's columns cannot hold them)"
+        lines[-1] == f"the statements that repair the sink are in {tmp_path}/fix.sql (1 row skipped: the sink's columns cannot hold them)"
     )
 
 

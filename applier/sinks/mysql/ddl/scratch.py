@@ -165,7 +165,7 @@ def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableSt
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn a definite refusal into ScratchRefused. A lost connection, and errors that may pass, come through."""
+    """Turn a definite refusal into ScratchRefused. A lost connection and transient errors come through."""
     try:
         yield
     except Exception as error:
