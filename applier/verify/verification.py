@@ -42,7 +42,13 @@ class ComparedTables:
         schemas = {target.schema.casefold() for name, target in named if self.is_wanted(name)}
         # A name of the sink is upstream's where nothing is renamed: upstream may have dropped the table since.
         asked = upstream if self.renames else (*upstream, *sink)
-        excluded = {target.fold() for name in asked if (target := self.excluded(name)) is not None}
+        # Into these schemas routes put tables of others: a namesake there is not upstream's own.
+        routed = {target.schema.casefold() for name, target in named if target.schema.casefold() != name.schema.casefold()}
+        excluded = {
+            target.fold()
+            for name in asked
+            if (target := self.excluded(name)) is not None and (target != name or target.schema.casefold() not in routed)
+        }
         # A table that is not compared is not too many.
         there = {target.fold() for _, target in named} | excluded
         ours = (name for name in sink if name.schema.casefold() in schemas or name.fold() in known)

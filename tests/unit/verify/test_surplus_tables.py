@@ -37,3 +37,9 @@ def test_a_table_of_another_schema_counts_only_if_the_replica_has_written_it():
     assert surplus([A], [A, foreign]) == []
     assert surplus([A], [A, foreign], known=[foreign]) == [foreign]
     assert surplus([A, B], [A, B, OTHER], rules=["shop.a"]) == []
+
+
+def test_an_excluded_table_of_upstreams_own_schema_is_no_namesake_of_routed_ones():
+    route = {"from": "shop.*", "to": "archive.{table}"}
+    extra = TableName("archive", "extra")
+    assert surplus([A, extra], [TableName("archive", "a"), extra], tables=["shop.*"], routes=[route]) == [extra]
