@@ -58,7 +58,7 @@ def test_equal_sides_exit_0_and_say_how_many_rows_were_compared(verify):
     code, out, err = verify()
     assert (code, err) == (0, "")
     assert f"{DOWN}.orders: 3 rows, equal" in out
-    assert "1 view left out" in out
+    assert "1 view skipped" in out
     assert "equal: 1 table, 3 rows upstream" in out
 
 
