@@ -2,24 +2,22 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import applier
+from applier.demo.guard import KILLED_BY, kill_session
 from applier.model.errors import ApplierError
 
 POLL_S: Final = 0.02
 DEADLINE_S: Final = 300.0
 """A demo takes a minute or two. A catch-up that takes longer hangs."""
 TAIL: Final = 30
-PROCESSES: Final = Path("/proc")
 
 
 def catchup_command(config: Path) -> list[str]:
@@ -27,21 +25,25 @@ def catchup_command(config: Path) -> list[str]:
     return [sys.executable, "-m", "applier", "catchup", "--config", str(config), "--json"]
 
 
-class WatchedProcess:
-    """A process in its own session that prints one JSON object at its end. Its standard error goes to ``log``."""
+class GuardedProcess:
+    """A process in its own session, under a guard that ends it with the demo. Its standard error goes to ``log``."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
-        self._log = log
+    def __init__(self, command: Sequence[str], log: Path, *, output: int = subprocess.DEVNULL) -> None:
+        self.log = log
+        guarded, self._held = os.pipe()
         with log.open("ab") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - our own program, our own arguments
-                command,
-                stdout=subprocess.PIPE,
+                [sys.executable, "-m", "applier.demo.guard", *command],
+                # Not PIPE: communicate() would close it, and that ends the process.
+                stdin=guarded,
+                stdout=output,
                 stderr=errors,
                 text=True,
                 env=os.environ | {"PYTHONPATH": _import_path()},
                 # kill() finds all members of the session, and the terminal's Ctrl-C reaches only the demo.
                 start_new_session=True,
             )
+        os.close(guarded)
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -50,8 +52,37 @@ class WatchedProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Leave no process running."""
         self.kill()
+        os.close(self._held)
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+    def exit_code(self) -> int | None:
+        """Return the exit code; above 128 if a signal ended the process, None while it runs."""
+        code = self._process.poll()
+        # Negative: the guard itself was killed.
+        return code if code is None or code >= 0 else KILLED_BY - code
+
+    def terminate(self) -> None:
+        """Ask the process to end in order, with SIGTERM."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """SIGKILL to the driver and to all that it started (JVM, Python workers), until none is left."""
+        if self._process.poll() is None:
+            self._process.kill()
+        kill_session(self._process.pid)
+        self._process.wait()
+
+    def last_lines(self) -> str:
+        """Return the end of the log."""
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
+
+
+class WatchedProcess(GuardedProcess):
+    """A process that prints one JSON object at its end."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        super().__init__(command, log, output=subprocess.PIPE)
 
     def wait_until(self, is_reached: Callable[[], bool]) -> bool:
         """Poll until ``is_reached`` is true; False if the process ended first. ApplierError after ``DEADLINE_S``."""
@@ -60,7 +91,7 @@ class WatchedProcess:
             if is_reached():
                 return True
             if time.monotonic() > deadline:
-                raise ApplierError("the catch-up has not ended in time", remedy=f"See {self._log}", seconds=DEADLINE_S)
+                raise ApplierError("the catch-up has not ended in time", remedy=f"See {self.log}", seconds=DEADLINE_S)
             time.sleep(POLL_S)
         return False
 
@@ -69,41 +100,11 @@ class WatchedProcess:
         try:
             text, _ = self._process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
-            raise ApplierError("the catch-up has not ended in time", remedy=f"See {self._log}", seconds=DEADLINE_S) from None
+            raise ApplierError("the catch-up has not ended in time", remedy=f"See {self.log}", seconds=DEADLINE_S) from None
         if self._process.returncode != 0:
-            tail = "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL:])
-            raise ApplierError(f"the catch-up failed:\n{tail}", remedy=f"See {self._log}", exit_code=self._process.returncode)
+            raise ApplierError(f"the catch-up failed:\n{self.last_lines()}", remedy=f"See {self.log}", exit_code=self._process.returncode)
         shown: dict[str, Any] = json.loads(text)
         return shown
-
-    def kill(self) -> None:
-        """SIGKILL to the driver first and to all that it started (JVM, Python workers), until none is left."""
-        while True:
-            # Again and again: a process that was forking at the first look is listed at the next.
-            alive = list(_session_of(self._process.pid))
-            if self._process.poll() is None:
-                alive.insert(0, self._process.pid)
-            if not alive:
-                return
-            for process in alive:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-            time.sleep(POLL_S)
-
-
-def _session_of(leader: int) -> Iterator[int]:
-    """Yield the living members of a session. Spark's workers leave the process group, but not the session."""
-    for entry in PROCESSES.iterdir() if PROCESSES.is_dir() else ():
-        if entry.name.isdecimal():
-            with suppress(ProcessLookupError, FileNotFoundError, IndexError):
-                process = int(entry.name)
-                if process != leader and os.getsid(process) == leader and not _is_zombie(entry):
-                    yield process
-
-
-def _is_zombie(entry: Path) -> bool:
-    """Return whether a process is dead but still listed: its state is after the name in brackets (proc(5))."""
-    return (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] == "Z"
 
 
 def _import_path() -> str:
