@@ -38,18 +38,28 @@ class DurableState:
 
 def compare(replica: Path, history: Iterable[UpstreamStep], oracle_file: Path) -> list[TableVerdict]:
     """Execute the steps in a new oracle and compare every value of every table with the replica; the last verdict is about views."""
-    oracle_file.unlink(missing_ok=True)
-    with closing(SqliteOracle(oracle_file)) as oracle:
+    with closing(new_oracle(oracle_file)) as oracle:
         oracle.apply(history)
-        expected, actual = oracle.facts(), read_file_facts(replica)
-        verdicts = [
-            TableVerdict(
-                name=str(name),
-                rows=len(expected.tables[name].rows) if name in expected.tables else 0,
-                problems=tuple(differences(_only(expected, name), _only(actual, name), oracle.tables())),
-            )
-            for name in sorted(expected.tables.keys() | actual.tables.keys())
-        ]
+        return verdicts_of(replica, oracle)
+
+
+def new_oracle(file: Path) -> SqliteOracle:
+    """Open an empty oracle in ``file``."""
+    file.unlink(missing_ok=True)
+    return SqliteOracle(file)
+
+
+def verdicts_of(replica: Path, oracle: SqliteOracle) -> list[TableVerdict]:
+    """Compare every value of every table of the replica with the oracle; the last verdict is about views."""
+    expected, actual = oracle.facts(), read_file_facts(replica)
+    verdicts = [
+        TableVerdict(
+            name=str(name),
+            rows=len(expected.tables[name].rows) if name in expected.tables else 0,
+            problems=tuple(differences(_only(expected, name), _only(actual, name), oracle.tables())),
+        )
+        for name in sorted(expected.tables.keys() | actual.tables.keys())
+    ]
     return [
         *verdicts,
         TableVerdict(name="views", rows=len(expected.views), problems=tuple(differences(_views(expected), _views(actual), {}))),

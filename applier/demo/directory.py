@@ -33,6 +33,11 @@ master = "local[2]"
 [spark.conf]
 "spark.local.dir" = "{spark}"
 """
+HTTP: Final = """
+[http]
+listen = "{host}:{port}"
+"""
+LOOPBACK: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,11 @@ class DemoDirectory:
         return self.path / "catchup.log"
 
     @property
+    def daemon_log(self) -> Path:
+        """Standard error of the daemon of ``--live``."""
+        return self.path / "daemon.log"
+
+    @property
     def spark(self) -> Path:
         """Spark's scratch space: a killed run cannot clear it."""
         return self.path / "spark"
@@ -77,15 +87,16 @@ class DemoDirectory:
             raise ConfigError("the directory of the demo is not empty", remedy="Choose another one with --dir", directory=self.path)
         self.path.mkdir(parents=True, exist_ok=True)
         # By name, not the whole directory: --dir may hold files of its owner beside ours.
-        for name in ("replica.db*", "oracle*.db*", self.log.name):
+        for name in ("replica.db*", "oracle*.db*", self.log.name, self.daemon_log.name):
             for path in self.path.glob(name):
                 path.unlink()
         shutil.rmtree(self.spark, ignore_errors=True)
 
-    def write_config(self, servers: str) -> Config:
-        """Write the configuration, and read it back as the catch-ups do."""
+    def write_config(self, servers: str, port: int | None = None) -> Config:
+        """Write the configuration, and read it back as the catch-ups do. ``port``: of the daemon's page."""
         replica, spark = (path.resolve() for path in (self.replica, self.spark))
         # Absolute paths: the user copies the file, and the catch-up may run elsewhere.
         text = CONFIG.format(servers=servers, topic=TOPIC, replica=replica, rows=MAX_TRANSACTION_ROWS, spark=spark)
+        text += "" if port is None else HTTP.format(host=LOOPBACK, port=port)
         self.config.write_text(text, encoding="utf-8")
         return load_config(self.config, environment={})

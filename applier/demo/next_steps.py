@@ -14,14 +14,29 @@ QUERY: Final = 'SELECT * FROM "bank.accounts" LIMIT 5'
 def next_steps(directory: DemoDirectory, *, seed: int) -> list[tuple[str, str]]:
     """Return commands and what each of them shows."""
     program = program_name(Path(sys.argv[0]))
-    steps = [
-        (f"{program} status --config {directory.config}", "the checkpoint (the demo's Kafka has ended, so status cannot ask it)"),
-        (f"{program} ddl list --config {directory.config}", "every DDL that was applied"),
+    looks = ways_to_look(directory, status="the checkpoint (the demo's Kafka has ended, so status cannot ask it)")
+    return [
+        *looks,
         (f"{program} demo --seed {seed + 1}", "another history"),
         (f"{program} init", "write applier.toml for your own Kafka and database"),
     ]
+
+
+def ways_to_look(directory: DemoDirectory, *, status: str = "checkpoint, lag and streams") -> list[tuple[str, str]]:
+    """Return commands that look at the replica, and what each of them shows. ``status``: what ``applier status`` shows."""
+    program = program_name(Path(sys.argv[0]))
+    steps = [
+        (f"{program} status --config {directory.config}", status),
+        (f"{program} ddl list --config {directory.config}", "every DDL that was applied"),
+    ]
     client = shutil.which("sqlite3")
     return [(f"sqlite3 {directory.replica} '{QUERY}'", "rows of the replica"), *steps] if client else steps
+
+
+def as_comments(steps: list[tuple[str, str]]) -> list[str]:
+    """Return a line for each command, what it shows as a comment of the shell."""
+    width = max(len(command) for command, _ in steps)
+    return [f"  {command:<{width}}  # {meaning}" for command, meaning in steps]
 
 
 def program_name(typed: Path) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from applier.demo.comparison import DurableState, TableVerdict
 from applier.demo.directory import DemoDirectory
-from applier.demo.next_steps import next_steps
+from applier.demo.next_steps import as_comments, next_steps
 from applier.demo.volume import Volume
 from applier.telemetry.wording import count, duration, time_text
 
@@ -25,23 +25,24 @@ class DemoReport:
         """Print a line as it is."""
         self._console.print(Text(text, style=style))
 
-    def _title(self, text: str) -> None:
+    def title(self, text: str) -> None:
+        """Begin a section."""
         self._section += 1
         self.line(f"{self._section}. {text}", "bold")
 
     def progress(self, what: str) -> "ProgressLine":
         """Begin a section whose progress is one line that changes."""
-        self._title(f"applier catchup: {what}")
+        self.title(f"applier catchup: {what}")
         return ProgressLine(self._console, what)
 
     def upstream(self, volume: Volume, seed: int) -> None:
         """Print how much happened upstream."""
-        self._title(f"upstream (seed {seed})")
+        self.title(f"upstream (seed {seed})")
         self.line(f"  {count(volume.transactions, 'transaction')}, {count(volume.rows, 'row change')}, {count(volume.ddls, 'DDL')}")
 
     def feed(self, records: int, servers: str, replays: int) -> None:
         """Print what Kafka holds."""
-        self._title("kafka (embedded)")
+        self.title("kafka (embedded)")
         self.line(f"  {count(records, 'record')} on 4 partitions at {servers}")
         self.line(f"  partitions at different paces, a copy of each DDL on every partition, {count(replays, 'replay')}")
 
@@ -67,19 +68,21 @@ class DemoReport:
 
     def summary(self, directory: DemoDirectory, verdicts: list[TableVerdict], *, seed: int, seconds: float) -> None:
         """Print the verdicts, the files that remain, and what to try next."""
-        self._title("comparison with the oracle, every value of every table")
-        self._console.print(_table(verdicts))
-        differing = [verdict for verdict in verdicts if verdict.problems]
-        if differing:
-            self._problems(differing)
+        if not self.comparison(verdicts):
             self.line(f"the replica differs from upstream. This is a defect. See {directory.log}", "bold red")
             return
         self.line(f"the replica equals upstream ({duration(seconds)})", "bold green")
         self.line(f"\nThe replica is {directory.replica}, its log {directory.log}. What to try next:")
-        steps = next_steps(directory, seed=seed)
-        width = max(len(command) for command, _ in steps)
-        for command, meaning in steps:
-            self.line(f"  {command:<{width}}  # {meaning}")
+        for line in as_comments(next_steps(directory, seed=seed)):
+            self.line(line)
+
+    def comparison(self, verdicts: list[TableVerdict]) -> bool:
+        """Print the verdicts, and return whether nothing differs."""
+        self.title("comparison with the oracle, every value of every table")
+        self._console.print(_table(verdicts))
+        differing = [verdict for verdict in verdicts if verdict.problems]
+        self._problems(differing)
+        return not differing
 
     def _problems(self, verdicts: list[TableVerdict]) -> None:
         for verdict in verdicts:

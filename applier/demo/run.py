@@ -6,6 +6,8 @@ from typing import Final
 
 from applier.demo.comparison import DurableState, TableVerdict, compare, durable_state, money_in, steps_until
 from applier.demo.directory import TOPIC, DemoDirectory
+from applier.demo.live.live_report import LiveReport
+from applier.demo.live.session import LiveOptions, LiveReplica, live_on
 from applier.demo.process import WatchedProcess, catchup_command
 from applier.demo.report import DemoReport
 from applier.demo.simulator.broker import MockBroker
@@ -24,8 +26,8 @@ from applier.telemetry.wording import count, time_text
 REPLAYS: Final = 4
 
 
-def run_demo(directory: DemoDirectory, history: History, report: DemoReport) -> list[TableVerdict]:
-    """Run the demo in the directory and return the verdicts of the comparison at the end."""
+def run_demo(directory: DemoDirectory, history: History, report: DemoReport, live: LiveOptions | None = None) -> list[TableVerdict]:
+    """Run the demo in the directory and return the verdicts of the comparison at the end. ``live``: let the replica live until a signal."""
     directory.clear()
     try:
         volume = volume_of(history)
@@ -35,12 +37,15 @@ def run_demo(directory: DemoDirectory, history: History, report: DemoReport) -> 
         with MockBroker() as broker:
             records = produce_log(Producer(history, options).log(), broker.bootstrap_servers)
             report.feed(records, broker.bootstrap_servers, REPLAYS)
-            config = directory.write_config(broker.bootstrap_servers)
+            config = directory.write_config(broker.bootstrap_servers, None if live is None else live.port)
             with open_sink(config.sink_settings()) as sink:
                 sink.migrate()
                 killed = _catch_up_until_killed(directory, history, sink, report, volume)
                 if killed is not None:
                     _resume(directory, sink, report, killed)
+                if live is not None:
+                    replica = LiveReplica(files=directory, servers=broker.bootstrap_servers, sink=sink, history=history, volume=volume)
+                    return live_on(replica, live, LiveReport(report, directory, live.port))
         return compare(directory.replica, history, directory.oracle)
     finally:
         shutil.rmtree(directory.spark, ignore_errors=True)

@@ -10,6 +10,7 @@ from applier.model.position import Ts
 class Volume:
     """Counts of a history. ``middle_ts``: where half of its steps are done."""
 
+    steps: int
     transactions: int
     rows: int
     ddls: int
@@ -21,6 +22,7 @@ def volume_of(history: History) -> Volume:
     """Count what happens upstream."""
     steps = [(step.ts, len(step.rows), len(step.ddls)) for step in history]
     return Volume(
+        steps=len(steps),
         transactions=sum(rows > 0 for _, rows, _ in steps),
         rows=sum(rows for _, rows, _ in steps),
         ddls=sum(ddls for _, _, ddls in steps),

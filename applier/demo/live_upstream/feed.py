@@ -15,12 +15,11 @@ from typing import Final
 from applier.demo.live_upstream.upstream_copy import FeedState, UpstreamCopy
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import LogProducer
-from applier.demo.simulator.live_log import LiveLog
+from applier.demo.simulator.live_log import LiveLog, wall_clock_ts
 from applier.demo.simulator.operation import DropSchema, UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
 from applier.model.position import NO_TS, Ts
-from applier.sources.kafka.tso import LOGICAL_BITS
 
 LOG: Final = logging.getLogger(__name__)
 TICK_S: Final = 0.2
@@ -97,7 +96,7 @@ class UpstreamFeed:
     def _next_ts(self) -> Ts:
         """Return the next TSO: the wall clock, and always above the last one."""
         last = max(self._state.last_ts, self._log.promised, NO_TS)
-        now = Ts(max(time.time_ns() // 1_000_000 << LOGICAL_BITS, last + 1))
+        now = wall_clock_ts(last)
         self._state = FeedState(self._state.seed, self._state.steps, now)
         return now
 

@@ -1,6 +1,7 @@
 """What a changefeed writes while upstream lives: every step as it is committed, a resolved ts now and then, replays after a restart."""
 
 import random
+import time
 from collections.abc import Iterator, Sequence
 
 from applier.demo.simulator.dispatch import Dispatcher
@@ -12,11 +13,16 @@ from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sources.kafka.tso import physical_ms
+from applier.sources.kafka.tso import LOGICAL_BITS, physical_ms
 
 BATCH = 16
 KEPT_RESOLVED = 6
 """How many resolved events a restart may go back."""
+
+
+def wall_clock_ts(above: Ts) -> Ts:
+    """Return the next TSO: the wall clock, and always above the last one."""
+    return Ts(max(time.time_ns() // 1_000_000 << LOGICAL_BITS, above + 1))
 
 
 class LiveLog:

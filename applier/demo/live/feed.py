@@ -1,0 +1,88 @@
+"""Upstream while it lives: commits so many rows a second in the oracle, and writes what a changefeed would write."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from applier.demo.directory import TOPIC
+from applier.demo.live.backlog import Backlog
+from applier.demo.simulator.broker import MOCK_PARTITIONS
+from applier.demo.simulator.kafka_log import LogProducer
+from applier.demo.simulator.live_log import LiveLog, wall_clock_ts
+from applier.demo.simulator.operation import UpstreamStep
+from applier.demo.simulator.producer import LogRecord
+from applier.demo.simulator.sqlite_oracle import SqliteOracle
+from applier.model.position import Ts
+from applier.model.segment import is_past
+
+RESOLVED_EVERY_S: Final = 1.0
+LOG_STEPS: Final = 5000
+"""Steps after which a new log begins: a log keeps each definition of a table that it has written."""
+DELIVERY: Final = {"message.timeout.ms": 10_000, "log_level": 0}
+"""A broker on this machine that does not answer for so long has ended."""
+
+
+@dataclass(slots=True)
+class Written:
+    """What upstream has written since the demo lives."""
+
+    rows: int = 0
+    ddls: int = 0
+
+
+class LiveFeed:
+    """Writes ``steps`` with the time of the wall clock, above ``after_ts``. ``tick`` is called several times a second."""
+
+    def __init__(self, steps: Iterator[UpstreamStep], oracle: SqliteOracle, servers: str, *, after_ts: Ts, rows_per_s: float) -> None:
+        self._steps = steps
+        self._oracle = oracle
+        self._producer = LogProducer(servers, dict(DELIVERY))
+        self._rows_per_s = rows_per_s
+        self._log, self._log_steps = LiveLog(TOPIC, MOCK_PARTITIONS), 0
+        self._owed, self._next_resolved_s = 0.0, 0.0
+        self._last_tick_s: float | None = None
+        self._ts, self._committed_ts = after_ts, after_ts
+        self.backlog = Backlog()
+        self.written = Written()
+
+    def tick(self, now_s: float) -> None:
+        """Commit what is due since the last tick, at most what is due in a second; promise once a second. SourceError without a broker."""
+        passed_s = 0.0 if self._last_tick_s is None else now_s - self._last_tick_s
+        self._last_tick_s = now_s
+        self._owed = min(self._owed + passed_s * self._rows_per_s, max(self._rows_per_s, 1.0))
+        records: list[LogRecord] = []
+        while self._owed > 0 and self.backlog.takes_rows:
+            records += self._commit(next(self._steps))
+        self._send(records)
+        if now_s >= self._next_resolved_s and self.backlog.takes_promises:
+            self._next_resolved_s = now_s + RESOLVED_EVERY_S
+            self.promise()
+
+    def promise(self) -> None:
+        """Write a resolved ts above everything so far."""
+        self._ts = wall_clock_ts(self._ts)
+        self._send([*self._log.resolve(self._ts)])
+        self.backlog.promised(self._ts)
+        # Here, where no rows wait in a batch.
+        if self._log_steps >= LOG_STEPS:
+            self._log, self._log_steps = LiveLog(TOPIC, MOCK_PARTITIONS), 0
+
+    def is_in(self, checkpoint_ts: Ts) -> bool:
+        """Return whether a replica at this checkpoint has everything that was committed."""
+        # Above the last commit: a DDL at the checkpoint may be unfinished.
+        return is_past(self._committed_ts, checkpoint_ts)
+
+    def _commit(self, step: UpstreamStep) -> list[LogRecord]:
+        self._ts = self._committed_ts = wall_clock_ts(self._ts)
+        dated = step._replace(ts=self._ts)
+        self._oracle.execute(dated)
+        self._owed -= max(1, len(step.rows))
+        self._log_steps += 1
+        self.written.rows += len(step.rows)
+        self.written.ddls += len(step.ddls)
+        return [*self._log.step(dated)]
+
+    def _send(self, records: list[LogRecord]) -> None:
+        if records:
+            self._producer.produce(records)
+            self.backlog.wrote(sum(len(record.key) + len(record.value) for record in records))
