@@ -259,6 +259,8 @@ def test_thousands_of_tables_are_examined_in_a_few_statements(url):
         def questions() -> int:
             return int(session.exec_driver_sql("SHOW SESSION STATUS LIKE 'Questions'").fetchall()[0][1])
 
+        # What the server is, is asked once in a session.
+        examine(session, names[:1])
         before = questions()
         found = examine(session, names[:100])
         few = questions() - before
