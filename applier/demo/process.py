@@ -30,7 +30,8 @@ class GuardedProcess:
 
     def __init__(self, command: Sequence[str], log: Path, *, output: int = subprocess.DEVNULL) -> None:
         self.log = log
-        guarded, self._held = os.pipe()
+        guarded, held = os.pipe()
+        self._held = os.fdopen(held, "wb")
         with log.open("ab") as errors:
             self._process = subprocess.Popen(  # noqa: S603 - our own program, our own arguments
                 [sys.executable, "-m", "applier.demo.guard", *command],
@@ -51,8 +52,12 @@ class GuardedProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Leave no process running."""
+        self.close()
+
+    def close(self) -> None:
+        """Kill what still runs, and close the pipes. It may be called again."""
         self.kill()
-        os.close(self._held)
+        self._held.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
 

@@ -57,7 +57,7 @@ class LiveDaemon:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Leave no process running."""
-        self._process.__exit__(kind, error, trace)
+        self._process.close()
 
     def restart_if_ended(self) -> str:
         """Start the daemon again if it was killed or stopped, and return what ended it; "" if it runs.
@@ -70,7 +70,7 @@ class LiveDaemon:
         self._unready += 1
         if 0 < code <= KILLED_BY or self._unready > MOST_UNREADY:
             raise self._failed(code)
-        self._process.__exit__(None, None, None)
+        self._process.close()
         self._process = GuardedProcess(self._command, self._files.daemon_log)
         return "was stopped" if code == 0 else f"was killed by signal {code - KILLED_BY}"
 
