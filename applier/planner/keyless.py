@@ -27,8 +27,8 @@ rare, since a partition has few rows of a table. But what it repeats begins with
 
 Others stop the applier before anything of their commit is written, unless the operator says which they are (``equal_rows``).
 
-After a change of the number of partitions the first row may come again in another one. Where that is read, it proves nothing; it may also
-lie behind a promise there, and is not read: docs/tables.md says how partitions are added.
+After a change of the number of partitions the first row may come again in another one. It may lie behind a promise there, and is not read.
+So up to ``Repeats.unordered_ts`` neither an older row nor the first one proves anything: only promises and records do.
 
 The physical partitions of one table keep no order among one another, and may move alone. There an older row proves nothing, nor does the
 first one: only promises and records do. A table that is divided among nodes by its key ranges is the same, but its
@@ -44,21 +44,28 @@ from typing import NamedTuple, TypeAlias
 
 from applier.model.chunk import Chunk
 from applier.model.events import FoldedName, RowKind
-from applier.model.position import Stream, Ts
+from applier.model.position import NO_TS, Stream, Ts
 from applier.model.range_report import RepeatPoint
-from applier.model.segment import is_behind_promise, may_follow, repeats_from
+from applier.model.segment import is_behind_promise, is_beyond, may_follow, repeats_from
 from applier.planner.column_match import Origin
 from applier.planner.equal_rows import AmbiguousRows, EqualRows
 from applier.planner.final_rows import FinalRows
 
-Repeats: TypeAlias = Mapping[Stream, Sequence[RepeatPoint]]
-"""Stream -> the points from which on its rows are repeated, in the order of their offsets."""
 Image: TypeAlias = tuple[str, ...]
 """The literals of a whole row. As texts, 0.0 and -0.0 differ, and rows of two producers that differ in the order of columns do not."""
 Event: TypeAlias = tuple[int, int, Image]
 """commit_ts, kind and image: rows that agree in all three are equal."""
 Change: TypeAlias = tuple[int, Image | None, Image | None]
 """commit_ts, and the row before and after an event: events that agree in all three are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """``points``: of each stream those from which on its rows are repeated, in the order of their offsets."""
+
+    points: Mapping[Stream, Sequence[RepeatPoint]] = field(default_factory=dict)
+    unordered_ts: Ts = NO_TS
+    """Up to there rows may have come again in another partition, because their number has changed."""
 
 
 class KeylessRows:
@@ -132,23 +139,25 @@ def _counted_of_table(
     final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image], repeats: Repeats, equal_rows: EqualRows
 ) -> Iterator[tuple[Event, int]]:
     table = origins[final.origin[next(iter(images))]].shape.name.fold()
-    is_ordered = not any(origins[origin].shape.partitioned for origin in {final.origin[row] for row in images})
+    is_partitioned = any(origins[origin].shape.partitioned for origin in {final.origin[row] for row in images})
+    # Of rows that the operator calls real there is no proof to doubt.
+    ordered_from = None if is_partitioned else NO_TS if equal_rows is EqualRows.ALL else repeats.unordered_ts
     runs: dict[int, list[list[_CommitRun]]] = defaultdict(list)
     streams_of: dict[Change, set[Stream]] = defaultdict(set)
     # A promise that steps back comes somewhere behind the place where the producer went back: it does not prove that equal rows are one.
-    returns: set[FoldedName | None] = {table} if is_ordered else set()
+    returns: set[FoldedName | None] = set() if is_partitioned else {table}
     if equal_rows is EqualRows.ALL:
         returns.add(None)
     for stream, sent in _sent(final, origins, images).items():
-        of_stream = _TableRuns(repeats.get(stream, ()), returns, is_ordered=is_ordered)
+        of_stream = _TableRuns(repeats.points.get(stream, ()), returns, ordered_from)
         for event in sent:
             of_stream.add(event)
             streams_of[event.change].add(stream)
         for commit_ts, found in of_stream.of_commit.items():
             runs[commit_ts].append(found)
     # The earliest is named: what follows it may be counted once it is settled.
-    for _, of_streams in sorted(runs.items()):
-        certain = _certain(of_streams, streams_of, is_ordered=is_ordered)
+    for commit_ts, of_streams in sorted(runs.items()):
+        certain = _certain(of_streams, streams_of, is_ordered=_is_ordered(commit_ts, ordered_from))
         for change, in_streams in _equal_events(of_streams).items():
             events = max(in_streams, key=len)
             number = sum(map(len, in_streams))
@@ -158,6 +167,11 @@ def _counted_of_table(
                 events = events[:real]
             for row in (row for event in events for row in event.rows):
                 yield (final.commit_ts[row], final.kind[row], images[row]), row
+
+
+def _is_ordered(commit_ts: int, ordered_from: int | None) -> bool:
+    """Whether the order of the rows of a commit proves anything; ``ordered_from``: that of all commits beyond it does; None: of none."""
+    return ordered_from is not None and is_beyond(Ts(commit_ts), Ts(ordered_from))
 
 
 def _equal_events(of_streams: Iterable[Sequence[_CommitRun]]) -> dict[Change, list[list[_SentChange]]]:
@@ -219,12 +233,9 @@ def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Imag
 class _TableRuns:
     """The runs of one stream. ``of_commit``: those of each commit_ts."""
 
-    def __init__(self, points: Sequence[RepeatPoint], returns: AbstractSet[FoldedName | None], *, is_ordered: bool) -> None:
-        """``returns``: the tables (None: all) whose points show that the producer went back.
-
-        ``is_ordered``: whether its rows come in the order of commit_ts, as long as the producer does not go back.
-        """
-        self._points, self._returning, self._is_ordered = points, returns, is_ordered
+    def __init__(self, points: Sequence[RepeatPoint], returns: AbstractSet[FoldedName | None], ordered_from: int | None) -> None:
+        """``returns``: the tables (None: all) whose points show that the producer went back. ``ordered_from``: as in ``_is_ordered``."""
+        self._points, self._returning, self._ordered_from = points, returns, ordered_from
         self._passed = self._returns = 0
         self._promised = self._latest = -1
         self._seen: set[Change] = set()
@@ -235,7 +246,7 @@ class _TableRuns:
         commit_ts = event.change[0]
         self._pass_points(event.offset)
         is_repeated = is_behind_promise(Ts(commit_ts), Ts(self._promised))
-        if self._is_ordered and (event.change in self._seen or is_repeated) and not may_follow(commit_ts, self._latest):
+        if self._ordered_from is not None and (event.change in self._seen or is_repeated) and not may_follow(commit_ts, self._latest):
             self._go_back()
         self._latest = max(self._latest, commit_ts)
         if is_repeated:
@@ -253,7 +264,8 @@ class _TableRuns:
         return event.change == runs[0].first and event.offset != runs[-1].events[-1].offset
 
     def _is_over(self, run: _CommitRun, commit_ts: int) -> bool:
-        return run.returns != self._returns or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))
+        has_returned = run.returns != self._returns and _is_ordered(commit_ts, self._ordered_from)
+        return has_returned or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))
 
     def _go_back(self) -> None:
         self._returns += 1

@@ -27,6 +27,8 @@ class EngineSettings:
     """What is quarantined instead of stopping the run."""
     writes_keyless: bool = False
     """Whether tables without a key are written (``sink.keyless``), as far as their rows can be told apart."""
+    settle_ms: int = 0
+    """How long after a change of the number of partitions a node of the producer may still send such rows as before it."""
     equal_rows: EqualRowsRule = field(default_factory=EqualRowsRule)
     """What happens to equal rows of such tables that may be one row, which was sent again (``sink.equal_rows``)."""
     accept: Acceptance = field(default_factory=Acceptance)

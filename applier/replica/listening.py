@@ -134,7 +134,7 @@ class Listening:
         if any(stream.topic not in self._topics for stream in listing.extents):
             self._topics = {stream.topic for stream in listing.extents}
             self._state.topics.make_check_due()
-        self._state.coordinator.list(listing)
+        self._state.list(listing)
         self._state.recovery.listed()
         self._run.watcher.worked(Side.SOURCE)
         return None

@@ -20,6 +20,8 @@ class RepeatLog:
         """Begin without points."""
         self._points: defaultdict[Stream, list[RepeatPoint]] = defaultdict(list)
         self._left: dict[Stream, int] = {}
+        self.unordered_ts = NO_TS
+        """``PartitionGrowth.listed``, of the last list of partitions."""
 
     def add(self, report: RangeReport, checkpoint_ts: Ts) -> None:
         """Add a range."""
@@ -31,14 +33,16 @@ class RepeatLog:
 
     def since(self, checkpoint_ts: Ts) -> Repeats:
         """Return the points that concern rows above a checkpoint, in the order of their offsets."""
-        return {
+        points = {
             stream: tuple(open_points) for stream, points in self._points.items() if (open_points := _open_points(points, checkpoint_ts))
         }
+        return Repeats(points, self.unordered_ts)
 
     def clear(self) -> None:
         """Forget all of them: everything is read again."""
         self._points.clear()
         self._left.clear()
+        self.unordered_ts = NO_TS
 
 
 def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoint]:

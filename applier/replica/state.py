@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 
 from applier.coordinator import Coordinator
 from applier.model.errors import NeedsOperator
+from applier.model.listing import Listing
 from applier.model.position import Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
+from applier.replica.partition_growth import PartitionGrowth
 from applier.replica.quarantine import QuarantineRules
 from applier.replica.recovery import Recovery, checkpoint_mismatch, unknown_write
 from applier.replica.repeats import RepeatLog
@@ -35,6 +37,10 @@ class ReplicaState:
         self.contents: dict[RangeId, RangeContent] = {}
         """What the cached ranges hold."""
         self.repeats = RepeatLog()
+        self._growth = None
+        # A source that keeps the order sends each row once.
+        if settings.writes_keyless and not components.source.decoder.keeps_order:
+            self._growth = PartitionGrowth(components.source, settings.settle_ms, settings.policy.required_partitions)
         self.locations: Locations
         self.progress: Progress
         self.coordinator: Coordinator
@@ -68,16 +74,27 @@ class ReplicaState:
         self.tables.check_known(progress.known_tables)
         self.contents.clear()
         self.repeats.clear()
+        if self._growth is not None:
+            self._growth.begin(progress.positions)
         self.locations = Locations(components.sink.locations(), progress.known_tables, selects=settings.selects)
         # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)
         self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
 
+    def list(self, listing: Listing) -> None:
+        """Tell the coordinator which partitions there are. Errors as of ``Coordinator.list``; SourceError."""
+        # Before a window closes at what they have promised.
+        if self._growth is not None:
+            self.repeats.unordered_ts = self._growth.listed(listing, self.progress.checkpoint_ts)
+        self.coordinator.list(listing)
+
     def to_store(
         self, wanted: Mapping[Stream, StreamPosition], checkpoint_ts: Ts, ranges: Iterable[RangeId] = (), *, is_last: bool = False
     ) -> dict[Stream, StreamPosition]:
         """Return the positions that a commit stores, ``ranges`` being those of its rows. See ``StoredPositions``."""
+        if self._growth is not None:
+            wanted = self._growth.without_new(wanted)
         with_rows = {range_id.stream for range_id in ranges}
         return self._positions.chosen(wanted, self.progress, checkpoint_ts, topic_ids=self.topics.ids, with_rows=with_rows, is_last=is_last)
 

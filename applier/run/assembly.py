@@ -78,6 +78,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
         accept=config.acceptance,
         quarantined=quarantine,
         writes_keyless=config.sink.keyless is Keyless.BEST_EFFORT,
+        settle_ms=SETTLE_MS,
         equal_rows=config.sink.equal_rows_rule,
         selects=not config.source.selection().is_everything,
         writers=config.writers,

@@ -14,6 +14,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.item import ItemMaker
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.producer.topics import Topics
 from applier.demo.simulator.table_family import TableFamily
 from applier.planner.equal_rows import AmbiguousRows
 from tests.rig.keyless_reading import Log, Reading, changes_of, without_zeros
@@ -35,7 +36,7 @@ def drawn_feed(seed, rng, **changes):
         images=replace(drawn.images, old_value=True, delete_only_handle_key=False),
         dispatcher=Dispatcher.COLUMNS if rng.random() < 0.7 else drawn.dispatcher,
         partitions=rng.choice((1, 2, 3, 4, 7)),
-        growth=0,  # docs/tables.md: not while rows of these tables are on their way
+        growth=0,
         replays=rng.choice((0, 1, 3, 6, 12)),
         announced_restarts=rng.random() < 0.1,
         batch_size=rng.choice((1, 2, 4, 16)),
@@ -47,16 +48,40 @@ def segments(reading, log, rng, times, final_ts):
     """Yield the end of each segment, once it is closed, and the run of the applier that applies it."""
     while reading.checkpoint_ts < final_ts:
         if rng.random() < 0.15:
-            reading = Reading(log, reading.checkpoint_ts)
+            reading = Reading(log, reading.checkpoint_ts, reading.positions)
         later = [ts for ts in times if ts > reading.checkpoint_ts] or [final_ts]
         upto_ts = min(rng.choice(later[: rng.choice((1, 3, 10, 40))]) + rng.choice((0, 0, 0, 1)), final_ts)
-        for stream in log.records:
+        read_until_promised(reading, log, rng, upto_ts)
+        yield upto_ts, reading
+        reading.applied(upto_ts)
+
+
+def read_until_promised(reading, log, rng, upto_ts):
+    """Read until the partitions that are there after it have all promised a timestamp."""
+    while True:
+        for stream in list(reading.promised):
             while reading.promised[stream] < upto_ts and not reading.is_at_end(stream):
                 reading.read(stream, rng.choice((1, 2, 5, 40)))
             if rng.random() < 0.3:
                 reading.read(stream, rng.choice((1, 5, 50)))
-        yield upto_ts, reading
-        reading.applied(upto_ts)
+        reading.list()
+        if reading.promised and min(reading.promised.values()) >= upto_ts:
+            return
+        if all(map(reading.is_at_end, reading.promised)):
+            assert not log.is_shown
+            log.advance(rng.choice((1, 3, 20, 100)))
+            reading.list()
+
+
+def noting_counts(grow, counts):
+    """Return ``Topics.grow`` that notes the numbers of partitions at once: an added one may still be empty."""
+
+    def noting(topics, rng):
+        topic = grow(topics, rng)
+        counts.update(topics.counts)
+        return topic
+
+    return noting
 
 
 def assert_counted(seed, *, shape_changes=None, **changes):
@@ -64,7 +89,10 @@ def assert_counted(seed, *, shape_changes=None, **changes):
     rng = random.Random(seed)
     history, options = drawn_feed(seed, rng, **changes)
     producer = Producer(history, options)
-    log = Log(producer.log())
+    counts = {options.topic: options.partitions}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Topics, "grow", noting_counts(Topics.grow, counts))
+        log = Log(producer.log(), counts, hidden=options.growth > 0)
     wanted = changes_of(Log(Producer(history, replace(options, replays=0, upgrade=False)).log()))
     times = sorted({ts for commits in wanted.values() for ts in commits})
     outcomes = Counter()
@@ -87,6 +115,11 @@ def assert_counted(seed, *, shape_changes=None, **changes):
 @pytest.mark.parametrize("seed", seeds(range(17000, 18000), daily=20))
 def test_s22_each_segment_counts_what_upstream_did_or_stops(seed):
     assert assert_counted(seed)
+
+
+@pytest.mark.parametrize("seed", seeds(range(17021, 18000), daily=8))
+def test_rows_that_come_again_in_another_number_of_partitions_count_or_stop(seed):
+    assert assert_counted(seed, growth=3)
 
 
 @pytest.mark.parametrize("seed", seeds(range(3, 300), daily=8))

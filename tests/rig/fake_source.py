@@ -18,7 +18,7 @@ from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline
 from applier.selection import EVERYTHING
-from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since
+from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since, later_by
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
 from applier.sources.port import Record
@@ -182,6 +182,10 @@ class FakeSource:
     def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
         """Return the first offset of each stream whose time is >= ``time_ms``; its end offset if there is none."""
         return {stream: self._offset_at(stream, time_ms) for stream in streams}
+
+    def ts_at_time(self, time_ms: int) -> Ts:
+        """Return the least TSO of the millisecond, as Kafka's source does."""
+        return later_by(NO_TS, time_ms)
 
     def _offset_at(self, stream: Stream, time_ms: int) -> Offset:
         records = self._records.get(stream, ())

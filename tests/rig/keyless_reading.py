@@ -3,18 +3,21 @@
 import json
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import NamedTuple
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.events import FoldedName, ResolvedEvent, RowKind, Shape
-from applier.model.position import Offset, Stream, Ts
+from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.planner.column_match import Origin
 from applier.planner.equal_rows import EqualRows
 from applier.planner.keyless import Image, KeylessRows, counted_rows, net_rows
+from applier.replica.partition_growth import PartitionGrowth
 from applier.replica.repeats import RepeatLog
+from applier.sources.kafka.tso import later_by
 from applier.sources.open_protocol import OpenProtocolPlacer
 from applier.sources.port import PlacedRows, Record
 from applier.tasks.range_summary import RangeSummary
@@ -31,15 +34,44 @@ class ReadRow(NamedTuple):
 
 
 class Log:
-    """A producer's log by streams. ``held``: of each record the greatest checkpoint at which a restart needs it."""
+    """A producer's log by streams. ``held``: of each record the greatest checkpoint at which a restart needs it.
 
-    def __init__(self, records: Iterable[LogRecord]) -> None:
+    ``growth`` tells the numbers of partitions so far. ``shown``: how much of each stream can be seen, empty ones too: all of it, or
+    with ``hidden`` what ``advance`` has shown.
+    """
+
+    def __init__(self, records: Iterable[LogRecord], growth: Mapping[str, int] | None = None, *, hidden: bool = False) -> None:
         self.records: dict[Stream, list[Record]] = defaultdict(list)
+        self._order: list[tuple[Stream, int]] = []
+        self._times: dict[Stream, list[int]] = defaultdict(list)
         for record in records:
             stream = self.records[record.stream]
             stream.append(Record(Offset(len(stream)), record.key, record.value))
+            self._times[record.stream].append(record.time_ms)
+            self._order.append((record.stream, (growth or {}).get(record.stream.topic, 0)))
+        self._place = 0
+        self.shown: Counter[Stream] = Counter()
+        if not hidden:
+            self.advance(len(self._order))
         self.held = {stream: [_held(stream, record) for record in records] for stream, records in self.records.items()}
         self.ends = {stream: len(records) for stream, records in self.records.items()}
+
+    @property
+    def is_shown(self) -> bool:
+        return self._place >= len(self._order)
+
+    def advance(self, records: int) -> None:
+        """Show some records more, in the order of real time."""
+        for stream, partitions in self._order[self._place : self._place + records]:
+            self.shown.update(dict.fromkeys((Stream(stream.topic, number) for number in range(partitions)), 0))
+            self.shown[stream] += 1
+        self._place += records
+
+    def record_time_ms(self, stream: Stream, offset: int) -> int:
+        return self._times[stream][offset]
+
+    def ts_at_time(self, time_ms: int) -> Ts:
+        return later_by(NO_TS, time_ms)
 
     def first_needed(self, stream: Stream, checkpoint_ts: int) -> int:
         return next((offset for offset, held in enumerate(self.held[stream]) if held >= checkpoint_ts), self.ends[stream])
@@ -51,22 +83,44 @@ def _held(stream: Stream, record: Record) -> int:
 
 
 class Reading:
-    """One run of the applier, from its checkpoint on."""
+    """One run of the applier, from its checkpoint on. ``stored``: the streams that have a position."""
 
-    def __init__(self, log: Log, checkpoint_ts: int) -> None:
+    def __init__(self, log: Log, checkpoint_ts: int, stored: Collection[Stream] = ()) -> None:
         self._log, self.checkpoint_ts = log, Ts(checkpoint_ts)
         self.rows: list[ReadRow] = []
         self._repeats = RepeatLog()
-        self._next = {stream: log.first_needed(stream, checkpoint_ts) for stream in log.records}
-        self.promised = dict.fromkeys(log.records, checkpoint_ts)
+        self._stored, self._growth = frozenset(stored), PartitionGrowth(log, 1)
+        self._growth.begin(stored)
+        self._states: dict[Stream, SimpleNamespace] = {}
+        self.promised: dict[Stream, int] = {}
+        self.list()
+
+    @property
+    def positions(self) -> set[Stream]:
+        """The streams that have a position now."""
+        return set(self._growth.without_new(self._states))
+
+    def list(self) -> None:
+        """List the partitions."""
+        for stream, end in self._log.shown.items():
+            if end and stream not in self._states:
+                # Where none has a position, the run is the first one, and begins at the beginning.
+                first = 0 if self._stored and stream not in self._stored else self._log.first_needed(stream, self.checkpoint_ts)
+                self._states[stream] = SimpleNamespace(prefix=first)
+                self.promised[stream] = self.checkpoint_ts
+            if end:
+                self._states[stream].end = end
+        listing = Listing({stream: PartitionExtent(Offset(0), Offset(end)) for stream, end in self._log.shown.items()})
+        self._repeats.unordered_ts = self._growth.listed(listing, self.checkpoint_ts)
 
     def is_at_end(self, stream: Stream) -> bool:
-        return self._next[stream] >= self._log.ends[stream]
+        return self._states[stream].prefix >= self._states[stream].end
 
     def read(self, stream: Stream, records: int) -> None:
         """Read one range."""
-        start, end = self._next[stream], min(self._next[stream] + records, self._log.ends[stream])
-        self._next[stream] = end
+        state = self._states[stream]
+        start, end = state.prefix, max(state.prefix, min(state.prefix + records, state.end))
+        state.prefix = end
         summary = RangeSummary(RangeId(stream, Offset(start), Offset(end)), self.checkpoint_ts, (), {}, notes_repeats=True)
         for placed in OpenProtocolPlacer(stream).place_all(self._log.records[stream][start:end]):
             if isinstance(placed, PlacedRows):

@@ -12,6 +12,7 @@ from applier.model.range_report import RepeatPoint
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
 from applier.planner.equal_rows import AmbiguousRows, EqualRows, EqualRowsRule
+from applier.planner.keyless import Repeats
 from applier.planner.statement import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import INT, ORDERS_TABLE, STREAM, TEXT, PlainDialect, between, gone, packed, put, shape, sink_table
@@ -36,7 +37,7 @@ class Refusing(PlainDialect):
 
 
 def planned(*rows, policy=None, repeats=None, dialect=None, table=TABLE, equal_rows=EqualRows.ALL):
-    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), {} if repeats is None else repeats, EqualRowsRule(equal_rows))
+    target = PlanTarget({table.folded: table}, {}, dialect or PlainDialect(), repeats or Repeats(), EqualRowsRule(equal_rows))
     return list(plan_bucket([packed(*rows)], between(), target, OPEN_PROTOCOL, policy or QuarantinePolicy()))
 
 
@@ -74,7 +75,7 @@ def test_of_several_commits_with_equal_rows_the_earliest_is_named():
 
 def stopped_by(chunks, tables, rule=EqualRowsRule()):  # noqa: B008 - a value
     with pytest.raises(AmbiguousRows) as stopped:
-        list(plan_bucket(chunks, between(), PlanTarget(tables, {}, PlainDialect(), {}, rule), OPEN_PROTOCOL, QuarantinePolicy()))
+        list(plan_bucket(chunks, between(), PlanTarget(tables, {}, PlainDialect(), Repeats(), rule), OPEN_PROTOCOL, QuarantinePolicy()))
     return stopped.value
 
 
@@ -152,7 +153,7 @@ def test_equal_rows_behind_a_point_where_the_producer_went_back(records, inserte
         for index, name in enumerate(record.split())
         if record != "back"
     ]
-    back = {STREAM: [RepeatPoint(Offset(records.partition("//")[0].count(" / ") + 1), Ts(0), is_return=True, table=TABLE.folded)]}
+    back = Repeats({STREAM: [RepeatPoint(Offset(records.partition("//")[0].count(" / ") + 1), Ts(0), is_return=True, table=TABLE.folded)]})
     if inserted is None:
         with pytest.raises(AmbiguousRows):
             planned(*rows, repeats=back, equal_rows=EqualRows.STOP)
@@ -163,7 +164,7 @@ def test_equal_rows_behind_a_point_where_the_producer_went_back(records, inserte
 def test_a_promise_that_steps_back_does_not_prove_that_equal_rows_are_one():
     """The producer may have gone back before the first of them: its next promise comes some rows later."""
     rows = [put(5, 1, "a", shape=UNKEYED, offset=offset) for offset in (1, 3)]
-    back = {STREAM: [RepeatPoint(Offset(2), Ts(3), is_return=True)]}
+    back = Repeats({STREAM: [RepeatPoint(Offset(2), Ts(3), is_return=True)]})
     with pytest.raises(AmbiguousRows):
         planned(*rows, repeats=back, equal_rows=EqualRows.STOP)
     assert len(statements(*rows, repeats=back, equal_rows=EqualRows.ALL)) == 1
@@ -185,7 +186,7 @@ def test_an_older_row_of_a_partitioned_table_does_not_show_that_the_producer_wen
     with pytest.raises(AmbiguousRows):
         planned(*rows, equal_rows=EqualRows.STOP)
     # Nor does a row that was applied before.
-    back = {STREAM: [RepeatPoint(Offset(2), Ts(0), is_return=True, table=TABLE.folded)]}
+    back = Repeats({STREAM: [RepeatPoint(Offset(2), Ts(0), is_return=True, table=TABLE.folded)]})
     with pytest.raises(AmbiguousRows):
         planned(*rows, repeats=back, equal_rows=EqualRows.STOP)
 
@@ -198,6 +199,20 @@ def test_where_the_number_of_partitions_has_changed_the_order_proves_nothing():
     assert stopped_by([packed(*first, *again), moved], {TABLE.folded: TABLE}, EqualRowsRule()).facts["commit_ts"] == 5
 
 
+def test_up_to_a_growth_of_the_topic_no_order_proves_that_equal_rows_are_real_or_one():
+    """The first row may have come again in another partition, where it was not read."""
+    records = [put(5, 2, "b", shape=UNKEYED), put(5, 1, "a", shape=UNKEYED, index=1), put(5, 1, "a", shape=UNKEYED, offset=1)]
+    restart = [put(4, 3, "c", shape=UNKEYED), put(5, 1, "a", shape=UNKEYED, offset=1)]
+    restart += [put(4, 3, "c", shape=UNKEYED, offset=2), put(5, 1, "a", shape=UNKEYED, offset=3)]
+    for rows, inserted in ((records, 3), (restart, 2)):
+        with pytest.raises(AmbiguousRows):
+            planned(*rows, repeats=Repeats(unordered_ts=Ts(5)), equal_rows=EqualRows.STOP)
+        found = statements(*rows, repeats=Repeats(unordered_ts=Ts(3)), equal_rows=EqualRows.STOP)
+        assert sum(len(one[2]) for one in found) == inserted
+    again = statements(*restart, repeats=Repeats(unordered_ts=Ts(5)), equal_rows=EqualRows.ALL)
+    assert sum(len(one[2]) for one in again) == 2
+
+
 def test_equal_rows_in_two_partitions_stop_since_their_number_has_changed():
     chunks = [packed(put(5, 1, "a", shape=UNKEYED), stream=Stream(STREAM.topic, number)) for number in (0, 1)]
     assert stopped_by(chunks, {TABLE.folded: TABLE}).facts["rows"] == 2
@@ -208,7 +223,7 @@ def test_equal_rows_of_two_tables_that_are_routed_into_one_are_real():
         packed(put(5, 1, "a", shape=UNKEYED._replace(routed_from=TableName("shop", name))), stream=Stream(STREAM.topic, number))
         for number, name in enumerate(("old_1", "old_2"))
     ]
-    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, EqualRowsRule())
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), Repeats(), EqualRowsRule())
     found = [one for one in plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()) if isinstance(one, Statement)]
     assert [row for one in found for row in json.loads(one.text)[3]] == [[1, "a"], [1, "a"]]
 
@@ -219,7 +234,7 @@ def test_equal_rows_of_one_record_are_real(equal_rows):
     assert statements(*rows, equal_rows=equal_rows) == [(Phase.REPLACE, "insert", [[1, "a"]])] * 2
     # Sent again behind a point where the producer went back, in two records.
     again = [put(5, 1, "a", shape=UNKEYED, offset=offset) for offset in (7, 8)]
-    back = {STREAM: [RepeatPoint(Offset(5), Ts(0), is_return=True, table=TABLE.folded)]}
+    back = Repeats({STREAM: [RepeatPoint(Offset(5), Ts(0), is_return=True, table=TABLE.folded)]})
     assert statements(*rows, *again, repeats=back, equal_rows=equal_rows) == [(Phase.REPLACE, "insert", [[1, "a"]])] * 2
 
 
@@ -229,7 +244,7 @@ def test_two_equal_rows_that_become_different_ones_in_two_partitions_both_change
     chunks = [
         packed(gone(5, 9, "z", shape=UNKEYED), put(5, number, "z", shape=UNKEYED), stream=Stream(STREAM.topic, number)) for number in (0, 1)
     ]
-    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), {}, EqualRowsRule(equal_rows))
+    target = PlanTarget({TABLE.folded: TABLE}, {}, PlainDialect(), Repeats(), EqualRowsRule(equal_rows))
     found = [one for one in plan_bucket(chunks, between(), target, OPEN_PROTOCOL, QuarantinePolicy()) if isinstance(one, Statement)]
     assert [json.loads(one.text)[3] for one in found if one.phase is Phase.DELETE] == [[[9, "z"]]] * 2
     assert sorted(row for one in found if one.phase is Phase.REPLACE for row in json.loads(one.text)[3]) == [[0, "z"], [1, "z"]]
