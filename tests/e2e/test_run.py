@@ -49,7 +49,8 @@ def committed(servers, topics):
 
 
 def kill_one(program, role):
-    """SIGKILL a process that the daemon has started."""
+    """SIGKILL a process that the daemon has started, as soon as there is one."""
+    assert program.reaches(lambda: processes(program.pid, role))
     processes(program.pid, role)[0].signal(signal.SIGKILL)
 
 
