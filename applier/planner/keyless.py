@@ -17,6 +17,7 @@ A run of one stream ends
   (Rows below a promise have all been sent before it: they do not count at all.) A promise that steps back ends a run only if the operator
   says that equal rows are real: new rows may have come between the place where the producer went back and its next promise.
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
+  But not for a commit that comes again before rows that lie between: ``keyless_runs``.
 
 A producer that repeats one transaction of a partition at once, before any promise, shows none of this; under ``columns`` that is nothing
 rare, since a partition has few rows of a table. But what it repeats begins with the transaction's first row. So equal rows are real
@@ -40,23 +41,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from applier.model.chunk import Chunk
 from applier.model.events import FoldedName, RowKind
 from applier.model.position import NO_TS, Stream, Ts
 from applier.model.range_report import RepeatPoint
-from applier.model.segment import is_behind_promise, is_beyond, may_follow, repeats_from
 from applier.planner.column_match import Origin
 from applier.planner.equal_rows import AmbiguousRows, EqualRows
 from applier.planner.final_rows import FinalRows
+from applier.planner.keyless_runs import Change, CommitRun, Image, SentChange, TableRuns, is_ordered
 
-Image: TypeAlias = tuple[str, ...]
-"""The literals of a whole row. As texts, 0.0 and -0.0 differ, and rows of two producers that differ in the order of columns do not."""
 Event: TypeAlias = tuple[int, int, Image]
 """commit_ts, kind and image: rows that agree in all three are equal."""
-Change: TypeAlias = tuple[int, Image | None, Image | None]
-"""commit_ts, and the row before and after an event: events that agree in all three are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,35 +84,6 @@ class KeylessRows:
         return self._rows
 
 
-class _SentChange(NamedTuple):
-    """One event, with its rows: that before it and that after it, as far as it has them."""
-
-    offset: int
-    change: Change
-    rows: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class _CommitRun:
-    """The events of one commit in one run of one stream. ``returns``: how often the producer had gone back; ``promised``: and promised."""
-
-    returns: int
-    promised: int = -1
-    events: list[_SentChange] = field(default_factory=list)
-
-    @property
-    def first(self) -> Change:
-        """The change that it begins with."""
-        return self.events[0].change
-
-    def records(self) -> list[tuple[Change, ...]]:
-        """Return its changes, record by record."""
-        by_record: dict[int, list[Change]] = defaultdict(list)
-        for event in self.events:
-            by_record[event.offset].append(event.change)
-        return [tuple(changes) for changes in by_record.values()]
-
-
 def counted_rows(
     final: FinalRows,
     origins: Sequence[Origin],
@@ -142,14 +110,14 @@ def _counted_of_table(
     is_partitioned = any(origins[origin].shape.partitioned for origin in {final.origin[row] for row in images})
     # Of rows that the operator calls real there is no proof to doubt.
     ordered_from = None if is_partitioned else NO_TS if equal_rows is EqualRows.ALL else repeats.unordered_ts
-    runs: dict[int, list[list[_CommitRun]]] = defaultdict(list)
+    runs: dict[int, list[list[CommitRun]]] = defaultdict(list)
     streams_of: dict[Change, set[Stream]] = defaultdict(set)
     # A promise that steps back comes somewhere behind the place where the producer went back: it does not prove that equal rows are one.
     returns: set[FoldedName | None] = set() if is_partitioned else {table}
     if equal_rows is EqualRows.ALL:
         returns.add(None)
     for stream, sent in _sent(final, origins, images).items():
-        of_stream = _TableRuns(repeats.points.get(stream, ()), returns, ordered_from)
+        of_stream = TableRuns(repeats.points.get(stream, ()), returns, ordered_from)
         for event in sent:
             of_stream.add(event)
             streams_of[event.change].add(stream)
@@ -157,7 +125,7 @@ def _counted_of_table(
             runs[commit_ts].append(found)
     # The earliest is named: what follows it may be counted once it is settled.
     for commit_ts, of_streams in sorted(runs.items()):
-        certain = _certain(of_streams, streams_of, is_ordered=_is_ordered(commit_ts, ordered_from))
+        certain = _certain(of_streams, streams_of, is_ordered=is_ordered(commit_ts, ordered_from))
         for change, in_streams in _equal_events(of_streams).items():
             events = max(in_streams, key=len)
             number = sum(map(len, in_streams))
@@ -169,18 +137,13 @@ def _counted_of_table(
                 yield (final.commit_ts[row], final.kind[row], images[row]), row
 
 
-def _is_ordered(commit_ts: int, ordered_from: int | None) -> bool:
-    """Whether the order of the rows of a commit proves anything; ``ordered_from``: that of all commits beyond it does; None: of none."""
-    return ordered_from is not None and is_beyond(Ts(commit_ts), Ts(ordered_from))
-
-
-def _equal_events(of_streams: Iterable[Sequence[_CommitRun]]) -> dict[Change, list[list[_SentChange]]]:
+def _equal_events(of_streams: Iterable[Sequence[CommitRun]]) -> dict[Change, list[list[SentChange]]]:
     """Return the equal events of one commit: of each stream those of the run that has most of them."""
-    found: dict[Change, list[list[_SentChange]]] = defaultdict(list)
+    found: dict[Change, list[list[SentChange]]] = defaultdict(list)
     for runs in of_streams:
-        most: dict[Change, list[_SentChange]] = {}
+        most: dict[Change, list[SentChange]] = {}
         for run in runs:
-            equal: dict[Change, list[_SentChange]] = defaultdict(list)
+            equal: dict[Change, list[SentChange]] = defaultdict(list)
             for event in run.events:
                 equal[event.change].append(event)
             most |= {change: events for change, events in equal.items() if len(events) > len(most.get(change, ()))}
@@ -190,7 +153,7 @@ def _equal_events(of_streams: Iterable[Sequence[_CommitRun]]) -> dict[Change, li
 
 
 def _certain(
-    of_streams: Iterable[Sequence[_CommitRun]], streams_of: Mapping[Change, AbstractSet[Stream]], *, is_ordered: bool
+    of_streams: Iterable[Sequence[CommitRun]], streams_of: Mapping[Change, AbstractSet[Stream]], *, is_ordered: bool
 ) -> dict[Change, int]:
     """Return how many of the equal events of one commit are certainly real, where there is more than one."""
     certain: dict[Change, int] = {}
@@ -216,68 +179,18 @@ def _is_sent_once(runs: Sequence[Sequence[tuple[Change, ...]]], first: Change) -
     return all(sum(first in record for record in records) == 1 for records in runs) and all(other == changes[0] for other in changes)
 
 
-def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[_SentChange]]:
+def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[SentChange]]:
     """Return the events of each stream in the order of their offsets."""
     places: dict[tuple[Stream, int, int], dict[int, int]] = defaultdict(dict)
     for row in images:
         # A range that was read again is in the cache twice until its first copy is released.
         places[origins[final.origin[row]].stream, final.offset[row], final.index[row]].setdefault(final.kind[row], row)
-    by_stream: dict[Stream, list[_SentChange]] = defaultdict(list)
+    by_stream: dict[Stream, list[SentChange]] = defaultdict(list)
     for (stream, offset, _), kinds in sorted(places.items()):
         rows = tuple(row for _, row in sorted(kinds.items()))
         before, after = (images[kinds[kind]] if kind in kinds else None for kind in RowKind)
-        by_stream[stream].append(_SentChange(offset, (final.commit_ts[rows[0]], before, after), rows))
+        by_stream[stream].append(SentChange(offset, (final.commit_ts[rows[0]], before, after), rows))
     return by_stream
-
-
-class _TableRuns:
-    """The runs of one stream. ``of_commit``: those of each commit_ts."""
-
-    def __init__(self, points: Sequence[RepeatPoint], returns: AbstractSet[FoldedName | None], ordered_from: int | None) -> None:
-        """``returns``: the tables (None: all) whose points show that the producer went back. ``ordered_from``: as in ``_is_ordered``."""
-        self._points, self._returning, self._ordered_from = points, returns, ordered_from
-        self._passed = self._returns = 0
-        self._promised = self._latest = -1
-        self._seen: set[Change] = set()
-        self.of_commit: dict[int, list[_CommitRun]] = defaultdict(list)
-
-    def add(self, event: _SentChange) -> None:
-        """Take the next event, if it counts."""
-        commit_ts = event.change[0]
-        self._pass_points(event.offset)
-        is_repeated = is_behind_promise(Ts(commit_ts), Ts(self._promised))
-        if self._ordered_from is not None and (event.change in self._seen or is_repeated) and not may_follow(commit_ts, self._latest):
-            self._go_back()
-        self._latest = max(self._latest, commit_ts)
-        if is_repeated:
-            return
-        self._seen.add(event.change)
-        runs = self.of_commit[commit_ts]
-        if not runs or (self._may_begin(event, runs) and self._is_over(runs[-1], commit_ts)):
-            runs.append(_CommitRun(self._returns))
-        runs[-1].promised = self._promised
-        runs[-1].events.append(event)
-
-    @staticmethod
-    def _may_begin(event: _SentChange, runs: Sequence[_CommitRun]) -> bool:
-        # Any other beginning is the commit's rest, from a node that goes on beside the one that sends again. A record is of one run.
-        return event.change == runs[0].first and event.offset != runs[-1].events[-1].offset
-
-    def _is_over(self, run: _CommitRun, commit_ts: int) -> bool:
-        has_returned = run.returns != self._returns and _is_ordered(commit_ts, self._ordered_from)
-        return has_returned or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))
-
-    def _go_back(self) -> None:
-        self._returns += 1
-        self._latest = -1
-
-    def _pass_points(self, offset: int) -> None:
-        while self._passed < len(self._points) and self._points[self._passed].offset <= offset:
-            point = self._points[self._passed]
-            self._passed += 1
-            self._promised = max(self._promised, point.ts)
-            if point.is_return and point.table in self._returning:
-                self._go_back()
 
 
 def net_rows(counted: Mapping[Event, Sequence[int]]) -> tuple[list[int], list[int]]:

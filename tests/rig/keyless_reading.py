@@ -14,7 +14,8 @@ from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.planner.column_match import Origin
 from applier.planner.equal_rows import EqualRows
-from applier.planner.keyless import Image, KeylessRows, counted_rows, net_rows
+from applier.planner.keyless import KeylessRows, counted_rows, net_rows
+from applier.planner.keyless_runs import Image
 from applier.replica.partition_growth import PartitionGrowth
 from applier.replica.repeats import RepeatLog
 from applier.sources.kafka.tso import later_by

@@ -170,6 +170,30 @@ def test_a_promise_that_steps_back_does_not_prove_that_equal_rows_are_one():
     assert len(statements(*rows, repeats=back, equal_rows=EqualRows.ALL)) == 1
 
 
+@pytest.mark.parametrize(
+    ("sent", "inserted"),
+    [
+        # Sent again whole.
+        ("x3 y4 a5 x3 y4 a5", 3),
+        ("x3 y4 a5 y4 a5", 3),
+        ("x3 y4 a5 x3 y4 x3 y4 a5", 3),
+        # Between two equal rows of a node that was replaced another one begins to send again.
+        ("x3 y4 a5 x3 a5", None),
+        ("x3 y4 a5 x3 a5 y4 a5 a5", None),
+        ("x3 y4 a5 x3 y4 x3 a5", None),
+        # Both rows are sent again.
+        ("x3 y4 a5 x3 y4 a5 a5", None),
+    ],
+)
+def test_what_a_node_sends_again_comes_without_a_gap(sent, inserted):
+    rows = [put(int(name[1]), ord(name[0]), name, shape=UNKEYED, offset=offset) for offset, name in enumerate(sent.split())]
+    if inserted is None:
+        with pytest.raises(AmbiguousRows):
+            planned(*rows, equal_rows=EqualRows.STOP)
+    else:
+        assert sum(len(one[2]) for one in statements(*rows, equal_rows=EqualRows.STOP)) == inserted
+
+
 def test_a_run_does_not_end_within_a_record():
     rows = [put(5, 1, "a", shape=UNKEYED), put(6, 2, "b", shape=UNKEYED, offset=1)]
     rows += [put(5, 1, "a", shape=UNKEYED, offset=1, index=1), put(6, 2, "b", shape=UNKEYED, offset=1, index=2)]
