@@ -75,7 +75,7 @@ class CountingRunner(LocalRunner):
         return sum(len(data) for elements in batch.values() for data in elements)
 
 
-@pytest.mark.parametrize("streams", [4, 16, 64])
+@pytest.mark.parametrize("streams", [4, pytest.param(16, marks=pytest.mark.soak(reason="between the two others")), 64])
 def test_a_cached_byte_passes_through_python_at_most_twice(streams, tmp_path):
     options = ProducerOptions(partitions=streams, dispatcher=Dispatcher.INDEX_VALUE, flavour=Flavour.TICDC)
     source = FakeSource(bulk_log(BulkHistory(rows=ROWS, update_share=0, delete_share=0), options, resolved_every=100))

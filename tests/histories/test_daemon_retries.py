@@ -101,7 +101,7 @@ def saving_always(monkeypatch):
     stamina.set_testing(True, attempts=1)
 
 
-def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit, pace_s=0.0):
+def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit, pace_s=0.0, pace=1):
     """Follow a log that outlasts the test into a sink that takes no rows; return how it ended, and what was noted."""
     _, _, log = world(532, transactions=300)
     shutdown, saved = Shutdown(), []
@@ -113,7 +113,7 @@ def follow_without_rows(tmp_path, outcome, *, retry_for_s, limit, pace_s=0.0):
             return found
 
     observer = GivesUp(shutdown, limit)
-    replica = sqlite_replica(tmp_path, LiveSource(log, pace=1), wrap=lambda sink: Saves(sink, outcome), observer=observer)
+    replica = sqlite_replica(tmp_path, LiveSource(log, pace=pace), wrap=lambda sink: Saves(sink, outcome), observer=observer)
     settings = replica.settings
     replica.settings = lambda: replace(settings(), pace_s=pace_s)
     with pytest.raises(type(outcome.error)) as caught:
@@ -132,7 +132,7 @@ def test_saved_positions_do_not_make_a_segment_that_cannot_be_written_look_bette
 
 def test_a_pause_before_the_next_reading_does_not_count_as_a_success(tmp_path, saving_always):
     refused = WriteOutcome(state=WriteState.FAILED, error=RetryableSinkError("lock wait"))
-    error, observer = follow_without_rows(tmp_path, refused, retry_for_s=2.0, limit=30, pace_s=0.3)
+    error, observer = follow_without_rows(tmp_path, refused, retry_for_s=2.0, limit=30, pace_s=0.3, pace=8)
     assert error.message == "lock wait"
     assert len(observer.of("retry")) > 1
     assert [facts["attempt"] for facts in observer.of("retry")] == list(range(1, len(observer.of("retry")) + 1))
