@@ -10,7 +10,7 @@ from applier.model.events import RowKind
 from applier.model.position import Offset, Ts
 from applier.model.range_report import RepeatPoint
 from applier.planner.column_match import origins_of
-from applier.planner.keyless import KeylessRows, counted_rows, net_rows
+from applier.planner.keyless import KeylessRows, Repeats, counted_rows, net_rows
 from tests.builders.planning import STREAM, Row, chunk, shape
 
 SHAPE = shape(("n", 3, 65))
@@ -60,7 +60,7 @@ def counted(rows: list[Row], points: list[RepeatPoint]) -> Counter:
     keyless = KeylessRows()
     keyless.feed(taken, array("i", taken.origin))
     images = {number: (str(row.values[0]),) for number, row in enumerate(rows)}
-    deleted, inserted = net_rows(counted_rows(keyless.finish(), origins_of(taken), images, {STREAM: points}))
+    deleted, inserted = net_rows(counted_rows(keyless.finish(), origins_of(taken), images, Repeats({STREAM: points})))
     found = Counter(images[row] for row in inserted)
     found.subtract(images[row] for row in deleted)
     return Counter({image: number for image, number in found.items() if number})
