@@ -1,4 +1,4 @@
-"""The form of the code that a linter does not hold: sizes, constructors, and one meaning per class name."""
+"""The form of the code that a linter does not hold: length of functions, constructors, and one meaning per class name."""
 
 import ast
 from collections import Counter
@@ -16,22 +16,9 @@ def nodes(kind):
     return [(module, node) for module, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, kind)]
 
 
-def longer_than(lines, kind):
-    found = ((module, node, node.end_lineno - node.lineno + 1) for module, node in nodes(kind))
-    return [f"{module}: {node.name}, {length} lines" for module, node, length in found if length > lines]
-
-
-def test_no_module_is_longer_than_300_lines():
-    lengths = {module: len((PACKAGE / module).read_text(encoding="utf-8").splitlines()) for module in TREES}
-    assert {module: length for module, length in lengths.items() if length > 300} == {}
-
-
-def test_no_class_is_longer_than_250_lines():
-    assert longer_than(250, ast.ClassDef) == []
-
-
 def test_no_function_is_longer_than_50_lines():
-    assert longer_than(50, Function) == []
+    lengths = ((module, node, node.end_lineno - node.lineno + 1) for module, node in nodes(Function))
+    assert [f"{module}: {node.name}, {length} lines" for module, node, length in lengths if length > 50] == []
 
 
 def test_no_constructor_takes_more_than_five_arguments():
