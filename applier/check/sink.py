@@ -191,7 +191,7 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
     missing = sorted(str(name) for name in expected if name.fold() not in present)
     absent = f"; {count(len(missing), 'other')} of upstream not there yet" if missing else ""
     yield ok(TABLES, f"the table check passes for {count(len(present), 'table')}{absent}")
-    # Topics show tables of which there are rows, and their CREATE may be in the same topics.
+    # Topics show tables that have rows, and their CREATE may be in the same topics.
     if missing and not known and upstream is not None:
         named = ", ".join(missing[:MOST_NAMED])
         yield warning(TABLES, f"the sink lacks {count(len(missing), 'table')} of upstream, for instance {named}", LACKS_REMEDY)

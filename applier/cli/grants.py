@@ -64,7 +64,8 @@ def grants(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
     schemas: Annotated[
-        list[str] | None, typer.Option("--schema", metavar="NAME", help="A replicated schema. Repeatable. Default: those of source.tables.")
+        list[str] | None,
+        typer.Option("--schema", metavar="NAME", help="A replicated schema. Repeatable. Default: the schemas of source.tables."),
     ] = None,
     user: Annotated[str, typer.Option(metavar="NAME", help="Name of the user. Default: that of the configuration.")] = "",
     host: Annotated[str, typer.Option(metavar="HOST", help="Host or network of the user.")] = "%",
@@ -99,7 +100,7 @@ def schemas_of(settings: Config, role: Role) -> list[str]:
 
 
 def lines_of(text: str, *, user: str, host: str, schemas: Sequence[str], bookkeeping: str) -> Iterable[str]:
-    """Yield the lines of a file of sql/ with these names in place of those of the example. No ``schemas``: the example stays."""
+    """Yield the lines of a file of sql/ with these names instead of the example's. No ``schemas``: the example stays."""
     if not schemas and f" {EXAMPLE_SCHEMA}.*" in text:
         yield NOTE
     for line in text.splitlines():

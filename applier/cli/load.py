@@ -76,7 +76,7 @@ def _print_result(config: Path, result: LoadResult, *, as_json: bool) -> None:
         print_line(f"skipped, because a replica does not need them: {', '.join(result.left_out)}")
     if result.floats:
         print_line(
-            f"FLOAT columns, of which dumps have six digits: {', '.join(result.floats)}. `applier verify --fix-sql FILE` writes the rest"
+            f"FLOAT columns, which dumps write with six digits: {', '.join(result.floats)}. `applier verify --fix-sql FILE` writes the rest"
         )
     _print_next(config, result.start_ts)
 

@@ -1,8 +1,8 @@
 """What upstream calls the unnamed checks of a table, by the statements that made it. Pure.
 
-MySQL counts all checks of a CREATE TABLE, those of columns too, in their order: ``t_chk_1``, ``t_chk_2``; a table that is renamed takes
-such names with it. MariaDB counts those of the table alone, ``CONSTRAINT_1``; the check of a column has no name. What an ALTER TABLE adds
-without a name is left out: which number it gets depends on what has been dropped before.
+MySQL numbers all checks of a CREATE TABLE in their order, also checks of columns: ``t_chk_1``, ``t_chk_2``. A RENAME TABLE changes these
+names too. MariaDB numbers the checks of the table only: ``CONSTRAINT_1``; the check of a column has no name. An unnamed check that an ALTER
+TABLE adds is skipped: its number depends on which checks were dropped before.
 """
 
 import re
@@ -62,7 +62,7 @@ def _edits(tree: Tree, names: Sequence[tuple[DroppedCheck, str]], *, says_constr
 
 
 def checks_after(checks: Mapping[str, str], ddl: DdlEvent) -> dict[str, str]:
-    """Return the checks of a table after a statement about it: casefolded name upstream -> expression. Those of which it is certain."""
+    """Return the checks of a table whose names are certain after a statement: casefolded name upstream -> expression."""
     tree, kind = parse_or_none(ddl.query), kind_of_upstream(ddl)
     if tree is None or kind not in {MYSQL, MARIADB}:
         return {}

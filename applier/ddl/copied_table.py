@@ -108,7 +108,7 @@ class _Making:
 def refuse_other_columns(ddl: DdlEvent, copied: CopiedTable, present: Iterable[str]) -> None:
     """Raise NeedsOperator if the copy was not made with the columns that the sink's table has."""
     if copied.columns is not None and copied.columns != {name.casefold() for name in present}:
-        raise _refused(ddl, "the copy was made with other columns than those of the table")
+        raise _refused(ddl, "the columns of the copy differ from the table's")
 
 
 def _columns(query: str) -> frozenset[str]:

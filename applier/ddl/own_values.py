@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from applier.ddl.column_parser import parse_column, parse_default
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse_or_none
 from applier.ddl.portable_expression import Columns, is_portable_default
 from applier.ddl.table import DefaultKind
 from applier.ddl.tokens import DdlSyntaxError
@@ -24,11 +24,8 @@ _OPTIONS: Final = frozenset({"COLUMN_FORMAT", "STORAGE", "SET"})
 
 def own_values(query: str, columns: Callable[[], Columns]) -> str:
     """Return which column gets such values; '' if none does. ``columns``: asks for those that the table has before the DDL."""
-    try:
-        tree = parse(query)
-    except DdlSyntaxError:
-        return ""
-    return next(_columns(tree, columns), "")
+    tree = parse_or_none(query)
+    return "" if tree is None else next(_columns(tree, columns), "")
 
 
 def _columns(tree: Tree, columns: Callable[[], Columns]) -> Iterator[str]:

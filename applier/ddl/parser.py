@@ -60,7 +60,7 @@ def parse(text: str) -> Tree:
     if read is None:
         raise cursor.unexpected("a DDL statement")
     cursor.next()
-    # A tuple: whoever asks again gets the same tree.
+    # A tuple: the tree is cached and shared.
     return Tree(text, tuple(cursor.tokens), read(cursor))
 
 

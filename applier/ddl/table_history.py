@@ -39,7 +39,7 @@ class TableHistory:
     left_out: set[str] = field(default_factory=set)
     foreign_keys: int = 0
     checks: dict[str, str] = field(default_factory=dict)
-    """What upstream calls the checks of which that is certain, casefolded, and their expressions."""
+    """Checks whose upstream names are certain: casefolded name -> expression."""
 
 
 class Past:

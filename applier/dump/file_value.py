@@ -44,8 +44,8 @@ _ASCII_COMPATIBLE: Final = frozenset(
 class FileText:
     """How a file of a dump writes texts and times.
 
-    ``charset``: of its texts; ``binary``: those of a column are in the column's own. ``zone``: of its TIMESTAMP values; ``wire_zone``: of
-    those in the sink. ``is_of_log``: upstream is MySQL or MariaDB; TiDB writes all texts as UTF-8.
+    ``charset``: of its texts; ``binary``: each text is in its column's character set. ``zone``: of its TIMESTAMP values; ``wire_zone``: of
+    the sink's. ``is_of_log``: upstream is MySQL or MariaDB; TiDB writes all texts as UTF-8.
     """
 
     charset: str

@@ -23,7 +23,7 @@ _VIEW: Final = re.compile(
 
 
 def objects_of(file: Path) -> tuple[list[TableName], list[TableName]]:
-    """Return the tables and the views. One whose schema no line names is left out: the load refuses such a file."""
+    """Return the tables and the views. A table whose schema no line names is skipped: the load refuses such a file."""
     schema = schema_of(file)
     tables, views = dict[TableName, None](), dict[TableName, None]()
     with open_text(file) as lines:

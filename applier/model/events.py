@@ -231,7 +231,7 @@ class DdlEvent:
     session: tuple[tuple[str, str | int], ...] = ()
     """Variables of the session that it needs where it runs again, where the source says which."""
     cut_over: CutOver | None = None
-    """Of a RENAME that stands for an ALTER TABLE of its table: the ledger has the statements of which that consists."""
+    """Set for a RENAME that stands for an ALTER TABLE of its table: the ledger has the statements of that ALTER TABLE."""
 
     @property
     def is_of_log(self) -> bool:

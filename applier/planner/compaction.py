@@ -32,7 +32,7 @@ OnBadKey: TypeAlias = Callable[[RowPlace, ApplierError], None]
 
 
 class RowOrder(NamedTuple):
-    """``keeps_order``: as in ``RowDecoder``. ``tables``: those of which all rows are kept, because they are written in their order."""
+    """``keeps_order``: as in ``RowDecoder``. ``tables``: all of their rows are kept, because they are written in order."""
 
     keeps_order: bool = False
     tables: frozenset[FoldedName] = frozenset()

@@ -25,7 +25,7 @@ class EqualRows(StrEnum):
 
     STOP = "stop"
     ONCE = "once"
-    """They were sent again: those of one record count."""
+    """They were sent again: the rows of one record count."""
     ALL = "all"
     """They are real."""
 

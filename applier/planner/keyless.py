@@ -138,7 +138,7 @@ def _counted_of_table(
 
 
 def _equal_events(of_streams: Iterable[Sequence[CommitRun]]) -> dict[Change, list[list[SentChange]]]:
-    """Return the equal events of one commit: of each stream those of the run that has most of them."""
+    """Return the equal events of one commit: from each stream, the run with the most of them."""
     found: dict[Change, list[list[SentChange]]] = defaultdict(list)
     for runs in of_streams:
         most: dict[Change, list[SentChange]] = {}

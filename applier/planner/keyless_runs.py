@@ -57,7 +57,7 @@ def is_ordered(commit_ts: int, ordered_from: int | None) -> bool:
 
 
 class TableRuns:
-    """The runs of one stream. ``of_commit``: those of each commit_ts."""
+    """The runs of one stream. ``of_commit``: the runs of each commit_ts."""
 
     def __init__(self, points: Sequence[RepeatPoint], returns: AbstractSet[FoldedName | None], ordered_from: int | None) -> None:
         """``returns``: the tables (None: all) whose points show that the producer went back. ``ordered_from``: as in ``is_ordered``."""

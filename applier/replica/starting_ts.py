@@ -46,7 +46,7 @@ def refuse_future(timeline: Timeline, ts: Ts, now_ms: int) -> None:
 
 
 def not_loaded(start_ts: Ts) -> NeedsOperator:
-    """Make the error for a start position of which nobody has said that the sink holds what was before it."""
+    """Make the error for a start position without a recorded load: nobody has said that the sink holds the earlier rows."""
     return NeedsOperator(
         "a start position is set, but no load is recorded: the sink may lack what upstream held there",
         remedy=LOAD,

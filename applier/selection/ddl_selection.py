@@ -116,7 +116,7 @@ def _of_both_kinds(ddl: DdlEvent, statement: DdlStatement, changed: Iterable[Tab
 
 
 def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableName) -> DdlEvent:
-    """Refuse a statement that reads a table that is left out. LIKE is applied if the sink has it: it has left by RENAME."""
+    """Refuse a statement that reads an excluded table. LIKE is applied if the sink has that table: a RENAME took it out of the filter."""
     refused = _refused(ddl, f"it reads a table that source.tables leaves out: {source}", _OUT_TOO)
     if kind is not DdlKind.CREATE_TABLE_LIKE or routed.refusal is not None or refused.refusal is None:
         return refused
@@ -124,7 +124,7 @@ def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableNa
 
 
 def _of_swap(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent | None:
-    """Return a RENAME by which a copy that is left out takes a table's place, as a change of that table; None for another statement.
+    """Return a RENAME that puts an excluded copy in a table's place, as a change of that table; None for another statement.
 
     Its text is a change that touches what the ALTER TABLE of the copy touches; the driver, who knows the ledger, writes that one into it.
     """

@@ -11,11 +11,11 @@ class ReplicaStore(Protocol):
     """The bookkeeping of replicas. Each call is a separate transaction."""
 
     def names(self) -> Sequence[str]:
-        """Return the names of all replicas of which something is stored, sorted. Needs no ownership."""
+        """Return the names of all replicas in the bookkeeping, sorted. Needs no ownership."""
         ...
 
     def holdings(self) -> Mapping[str, int]:
-        """Count the rows of this replica by table of the bookkeeping; tables without one are left out. Needs no ownership."""
+        """Count the rows of this replica by table of the bookkeeping; tables without rows are skipped. Needs no ownership."""
         ...
 
     def reset(self, said_by: str) -> None:

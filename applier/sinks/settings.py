@@ -44,6 +44,6 @@ class SinkSettings:
     rows_ahead: bool = False
     """Whether rows are written ahead of the checkpoint (``consistency = "row"``), by writers that share a lock."""
     checks_rows: bool = True
-    """Whether MariaDB checks rows by its CHECKs. Not those of a log: upstream has checked them, or has not meant to."""
+    """Whether MariaDB checks rows by its CHECKs. Rows of a binlog are not checked: upstream has checked them, or had the checks off."""
     retries: int = 8
     """How often a retryable failure is retried before it becomes fatal."""

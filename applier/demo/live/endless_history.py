@@ -16,7 +16,7 @@ STEPS_EACH: Final = 20_000
 
 
 def endless_steps(history: History, steps_each: int = STEPS_EACH) -> Iterator[UpstreamStep]:
-    """Yield the steps of ``history``, and then those of the next seeds, ``steps_each`` of each. Between two, DDLs drop everything.
+    """Yield the steps of ``history``, then ``steps_each`` steps of each later seed. Between two, DDLs drop everything.
 
     Only the steps of the first history have a ts that means something.
     """

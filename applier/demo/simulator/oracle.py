@@ -78,7 +78,7 @@ def open_oracle(url: str, prefix: str = DEFAULT_PREFIX) -> Oracle:
 
 
 def read_facts(url: str, prefix: str = "") -> DatabaseFacts:
-    """Describe a sink for comparison; bookkeeping is left out. ``prefix``: of the schemas of a server."""
+    """Describe a sink for comparison, without the bookkeeping. ``prefix``: of the schemas of a server."""
     path = _sqlite_path(url)
     if path:
         return sqlite_facts.read_file_facts(path)

@@ -34,7 +34,7 @@ class Ledger:
         return self._entries(connection, "ledger_read")
 
     def statements(self, connection: Connection) -> list[DdlEvent]:
-        """Return upstream's statements in the order in which they ran; skipped ones too, marked as left out."""
+        """Return upstream's statements in the order in which they ran. Skipped ones have ``left_out``."""
         rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})
         ordered = sorted(rows, key=lambda row: (int(row.ddl_ts), as_datetime(row.began_at)))
         return [replace(_ddl(row), left_out=row.state) if row.state == DdlState.SKIPPED else _ddl(row) for row in ordered]

@@ -29,7 +29,7 @@ class PastDdls:
         self._kept, self._since = None, NO_TS
 
     def history(self, connection: Connection, name: FoldedName, ts: Ts, rules: tuple[Target, Naming]) -> TableHistory:
-        """Return what the statements before a DDL at ``ts`` have made of a table. ``rules``: those of the sink and of upstream."""
+        """Return what the statements before a DDL at ``ts`` have made of a table. ``rules``: the sink's and upstream's."""
         kept = self._kept
         if kept is None or kept.rules != rules or not may_follow(ts, self._since):
             kept, self._since = Past(*rules), NO_TS

@@ -61,7 +61,7 @@ class UpstreamCatalogue:
     def is_left_out(self, table: FoldedName) -> bool:
         """Ask the selection, by upstream's name; a table that was dropped since is taken to have the same one in the sink.
 
-        A table of which an event filter leaves rows out is no part either: what they would do to other tables does not happen.
+        A table whose rows an event filter skips is excluded too: its rows change nothing in other tables.
         """
         if self._selection.is_everything:
             return False

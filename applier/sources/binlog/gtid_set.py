@@ -183,12 +183,12 @@ class MariadbGtidSet:
 
     @property
     def domains(self) -> Collection[str]:
-        """The domains of which transactions are executed."""
+        """The domains with executed transactions."""
         return self._numbers.keys()
 
     @property
     def ambiguous(self) -> str:
-        """The first domain with GTIDs of several servers, of which the text alone does not say which one is the last; '' if none has."""
+        """The first domain with GTIDs of several servers, whose last one the text alone does not tell; '' if there is none."""
         return next((domain for domain, servers in self._numbers.items() if len(servers) > 1), "")
 
     def last(self, domain: str) -> Gtid | None:

@@ -176,7 +176,7 @@ class Server:
         return self.rows("end of the binlog", "SHOW MASTER STATUS" if self.is_mariadb else "SHOW BINARY LOG STATUS")
 
     def executed(self) -> GtidSet:
-        """Return the transactions that it has executed; of MariaDB, those of its binlog, and of its own replication for other domains."""
+        """Return its executed transactions. MariaDB: from its binlog, and for other domains from its own replication."""
         if not self.is_mariadb:
             return self.gtid_set(str(self.value("executed GTIDs", "SELECT @@GLOBAL.gtid_executed")))
         ((logged, applied),) = self.rows("executed GTIDs", "SELECT @@gtid_binlog_state, @@gtid_slave_pos")

@@ -1,6 +1,6 @@
 """Transactions behind a replica's place that it has executed nevertheless: another server may have logged its own before them.
 
-MySQL's are known by their names. MariaDB's are those of a domain up to the end of its last executed one: their numbers say nothing.
+MySQL's are known by their GTIDs. MariaDB's are all groups of a domain up to its last executed one: their numbers say nothing.
 """
 
 from collections.abc import Mapping

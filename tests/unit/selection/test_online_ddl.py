@@ -64,7 +64,7 @@ def test_a_copy_with_other_columns_than_the_table_is_refused():
     found = cut_over(PT_SWAP)
     copied = copied_table(found, history(*PT_OSC))
     refuse_other_columns(found, copied, ["ID", "n"])
-    with pytest.raises(NeedsOperator, match="other columns"):
+    with pytest.raises(NeedsOperator, match="columns of the copy differ"):
         refuse_other_columns(found, copied, ["id"])
 
 
