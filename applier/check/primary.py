@@ -18,12 +18,12 @@ from applier.selection import TableSelection
 from applier.sinks.mysql.grants import Grants
 from applier.sinks.progress import Progress
 from applier.sources.binlog.catalogue import UpstreamCatalogue
+from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
 from applier.sources.binlog.position import BinlogPosition, file_name
 from applier.sources.binlog.requirements import lacks
 from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.stored_timeline import read_state
-from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
+from applier.sources.binlog.timeline import read_state
 from applier.sources.factory import open_source
 from applier.sources.start import StoredPlace
 from applier.telemetry.wording import count, duration

@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
 from applier.cli.log_option import refuse_start_ts
 from applier.cli.log_place import ts_of_text
 from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, read_config, ts_of_time, tso
 from applier.cli.output import print_json, print_line, stderr_console
-from applier.cli.remedy import remedy_for
+from applier.cli.remedy import DEFAULT_CONFIG, remedy_for
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.model.segment import is_ahead

@@ -11,10 +11,9 @@ import typer
 
 from applier.check.everything import examine_everything
 from applier.check.finding import CheckFinding, Severity
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
-from applier.cli.remedy import remedy_for
+from applier.cli.remedy import DEFAULT_CONFIG, remedy_for
 from applier.config import Config
 from applier.run.assembly import as_submitted
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER

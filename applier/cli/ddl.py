@@ -6,12 +6,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from applier.cli.command_group import COMMANDS
-from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.event_option import AcceptFuture, parse_table, refuse_future
 from applier.cli.log_option import is_log
 from applier.cli.log_place import ts_of_text, use_places_of
-from applier.cli.option import AsJson, ConfigPath, read_config, ts_text
+from applier.cli.option import AcceptFuture, AsJson, ConfigPath, parse_table, read_config, refuse_future, ts_text
 from applier.cli.output import print_entries, print_line
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, TableName

@@ -8,8 +8,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import ConfigPath, read_config
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig

@@ -8,15 +8,13 @@ from typing import Annotated, Final
 
 import typer
 
-from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.inspect_choice import ShownEvents
 from applier.cli.inspect_log import origins_in
-from applier.cli.inspect_option import Inspection, InspectOptions, inspection_of
-from applier.cli.inspect_table import EventTable
-from applier.cli.inspected import Inspected, as_lines, as_objects, decode
+from applier.cli.inspect_option import Inspection, InspectOptions, ShownEvents, inspection_of
+from applier.cli.inspected import EventTable, Inspected, as_lines, as_objects, decode
 from applier.cli.log_option import LogGtid, LogPosition, is_log
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.position import Offset, Stream

@@ -9,7 +9,7 @@ from applier.model.position import Offset, Stream
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.reader import BinlogRangeReader
-from applier.sources.binlog.stored_timeline import StoredTimeline
+from applier.sources.binlog.timeline import StoredTimeline
 from applier.sources.port import Record, Source
 from applier.telemetry.log import use_timeline
 

@@ -10,12 +10,12 @@ from applier.model.rejected_event import EventPlace
 from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
-from applier.sources.binlog.one_group import LogLookup
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
-from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
+from applier.sources.binlog.timeline import StoredTimeline, read_state
+from applier.sources.binlog.walk import LogLookup
 from applier.telemetry.log import timeline_in_use, use_timeline
 from applier.telemetry.wording import option_text
 

@@ -1,8 +1,8 @@
 """``applier migrate``: create or upgrade the bookkeeping tables in the sink."""
 
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.sinks.factory import open_sink
 
 

@@ -3,10 +3,9 @@
 from typing import Final
 
 from applier.cli.ddl import open_sink_of
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
-from applier.cli.remedy import command_line
+from applier.cli.remedy import DEFAULT_CONFIG, command_line
 from applier.sinks.overview import OwnerState
 from applier.telemetry.log import utc_text
 from applier.telemetry.wording import operator

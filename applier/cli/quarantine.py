@@ -10,12 +10,11 @@ import typer
 from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
-from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.event_option import EventIndex, RecordOffset, StreamName, parse_stream
 from applier.cli.log_option import LogPosition, is_log
 from applier.cli.log_place import event_text, named_offset, record_text, use_places_of
-from applier.cli.option import AsJson, ConfigPath, read_config
+from applier.cli.option import AsJson, ConfigPath, EventIndex, RecordOffset, StreamName, parse_stream, read_config
 from applier.cli.output import print_entries, print_json, print_line
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.position import Offset, Place

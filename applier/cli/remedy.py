@@ -1,4 +1,7 @@
-"""Commands as the command line prints them for an operator: they use the configuration file of the command that prints them."""
+"""Commands as the command line prints them for an operator: with the configuration file of the command that prints them.
+
+Imports nothing heavy: each error message asks for it.
+"""
 
 import re
 import shlex
@@ -6,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from applier.cli.default_config import DEFAULT_CONFIG
+DEFAULT_CONFIG: Final = Path("applier.toml")
+
 
 _COMMAND: Final = re.compile(r"`(applier (?:[a-z]+ )*[a-z]+)(?=[ `])")
 _OPTIONS: Final = ("--config", "-c")

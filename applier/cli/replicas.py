@@ -11,10 +11,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 from applier.cli.command_group import COMMANDS
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_entries, print_line
-from applier.cli.remedy import command_line
+from applier.cli.remedy import DEFAULT_CONFIG, command_line
 from applier.config import Config
 from applier.model.errors import ConfigError, Fenced
 from applier.sinks.factory import open_sink

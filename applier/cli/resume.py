@@ -1,9 +1,9 @@
 """``applier resume``: the end of ``applier pause``."""
 
 from applier.cli.ddl import open_sink_of
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.telemetry.log import utc_text
 
 

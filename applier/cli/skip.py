@@ -10,13 +10,23 @@ import typer
 
 from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
-from applier.cli.default_config import DEFAULT_CONFIG
-from applier.cli.event_option import AcceptFuture, AtTs, EventIndex, OfTable, parse_stream, parse_table, refuse_future
 from applier.cli.inspect_log import origins_in
 from applier.cli.log_option import LogGtid, LogPosition, is_log
 from applier.cli.log_place import named_offset, record_text, ts_of_text, use_places_of
-from applier.cli.option import AsJson, ConfigPath, read_config
+from applier.cli.option import (
+    AcceptFuture,
+    AsJson,
+    AtTs,
+    ConfigPath,
+    EventIndex,
+    OfTable,
+    parse_stream,
+    parse_table,
+    read_config,
+    refuse_future,
+)
 from applier.cli.output import print_entries, print_line
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.cli.status_view import View, as_lines, render_status
 from applier.model.errors import RetryableSinkError
 from applier.status.health import Health, verdict_of

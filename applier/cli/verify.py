@@ -8,9 +8,9 @@ from typing import Annotated, Final
 import typer
 from sqlalchemy import make_url
 
-from applier.cli.default_config import DEFAULT_CONFIG
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.remedy import DEFAULT_CONFIG
 from applier.cli.verify_view import as_lines, as_object, watcher_for
 from applier.config import Config
 from applier.config.binlog_source import BinlogSourceConfig

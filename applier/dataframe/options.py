@@ -86,7 +86,7 @@ class ChangelogOptions(RowOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogOptions(RowOptions):
-    """What a query reads of a binlog. ``applier.dataframe.binlog_range`` reads ``start`` and ``end``. ``files_per_batch`` None: all."""
+    """What a query reads of a binlog. ``applier.dataframe.binlog_source`` reads ``start`` and ``end``. ``files_per_batch`` None: all."""
 
     settings: BinlogSettings
     files_per_batch: int | None

@@ -10,15 +10,25 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from applier.dataframe.changelog import ChangelogRows, Row
-from applier.dataframe.extent import begin_offsets, chosen_extents, divided, range_of
-from applier.dataframe.offsets import check_topics, limited, new_streams, offsets_in, position_document, ranges_between
+from applier.dataframe.extent import (
+    begin_offsets,
+    check_topics,
+    chosen_extents,
+    divided,
+    limited,
+    new_streams,
+    offsets_in,
+    position_document,
+    range_of,
+    ranges_between,
+)
 from applier.dataframe.options import LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.sources.factory import open_source
+from applier.sources.peek import read_whole
 from applier.sources.port import RangeReader, Record, Source
-from applier.sources.whole_range import read_whole
 
 BATCH_ROWS: Final = 5_000
 BATCH_BYTES: Final = 8 << 20

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from applier.dataframe.column_type import DECIMAL, Digits, spark_type, wider
+from applier.dataframe.conversion import DECIMAL, Digits, spark_type, wider
 from applier.model.errors import ConfigError, ProtocolError
 from applier.model.events import MARKER_IMAGE, ColumnShape, FoldedName, PlacedRow, Shape
 from applier.model.range_report import RangeId
+from applier.sources.peek import read_whole
 from applier.sources.placed_rows import gather_rows
 from applier.sources.port import Decoder, PlacedEvent, PlacedRows, Placer, RangeReader, Record, Unplaced
-from applier.sources.whole_range import read_whole
 
 
 @dataclass(slots=True)

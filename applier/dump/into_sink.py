@@ -29,10 +29,10 @@ from applier.model.position import NO_TS, Ts
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
-from applier.sources.binlog.dump_ddl import as_of_log
+from applier.sources.binlog.dump import as_of_log
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
-from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
+from applier.sources.binlog.timeline import StoredTimeline, read_state
 from applier.sources.factory import open_source
 from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import operator

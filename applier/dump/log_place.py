@@ -8,7 +8,7 @@ from typing import Final
 from applier.dump.compressed import open_text
 from applier.dump.moment import HEADER_LINES
 from applier.model.errors import ConfigError
-from applier.sources.binlog.dump_place import DIRECTORY_REMEDY, METADATA, file_of_dump, place_of_dump
+from applier.sources.binlog.dump import DIRECTORY_REMEDY, METADATA, file_of_dump, place_of_dump
 
 _CHANGES_THE_SINK: Final = re.compile(
     r"^(?:CHANGE (?:MASTER|REPLICATION SOURCE) TO|SET @@GLOBAL\.GTID_PURGED|SET GLOBAL gtid_slave_pos)", re.MULTILINE | re.IGNORECASE

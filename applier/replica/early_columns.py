@@ -12,8 +12,8 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.range_report import RangeId
 from applier.planner.column_match import LACKS_COLUMN
+from applier.sources.peek import read_whole
 from applier.sources.port import Source
-from applier.sources.whole_range import read_whole
 
 
 def early_column(error: Exception, names: Iterable[FoldedName], coordinator: Coordinator, source: Source) -> tuple[FoldedName, str] | None:

@@ -15,8 +15,8 @@ from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.segment import is_later_version, may_follow
 from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner import key_names
+from applier.sources.peek import read_whole
 from applier.sources.port import Placed, Source, Unplaced
-from applier.sources.whole_range import read_whole
 
 
 def by_hand_remedy(place: EventPlace) -> str:

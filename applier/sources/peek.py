@@ -1,7 +1,7 @@
 """Reads the present records of chosen streams without applying them, stream by stream. Changes no offset and stores nothing."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,8 +9,7 @@ from applier.model.errors import SourceError
 from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.sources.port import Record, Source
-from applier.sources.whole_range import read_whole
+from applier.sources.port import RangeReader, Record, Source
 
 POLL_S: Final = 0.5
 """How long ``follow`` waits where nothing is new."""
@@ -117,3 +116,18 @@ def read_range(source: Source, range_id: RangeId, limit: int | None = None) -> I
         left -= len(batch)
         if left <= 0:
             return
+
+
+def read_whole(reader: RangeReader, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record]]]:
+    """Yield batches of records, each with its range. SourceError of the first range that cannot be read whole."""
+    for range_id, found in reader.read(ranges):
+        if isinstance(found, SourceError):
+            raise found
+        yield range_id, found
+
+
+def single_record(reader: RangeReader, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
+    """Implement ``RangeReader.records_at`` where an offset is one record."""
+    # Compaction may have removed it although the range can be read: then no record has this offset.
+    for _, records in read_whole(reader, [RangeId(stream, offset, Offset(offset + 1))]):
+        yield from ((0, record) for record in records if record.offset == offset)

@@ -1,26 +1,149 @@
-"""The WSGI application of a run: which path gets which answer.
+"""The WSGI application of a run: which path gets which answer, who may ask, and what pages are told at the end of the run.
 
-It reads the frozen state of the run; what lies in the sink it asks over connections of its own. Its threads never touch the engine.
+A web site can point a name of its own at 127.0.0.1 (DNS rebinding), and its scripts may then read what is answered under that name. So
+the page and its data are answered under known names only. An IP address is no name that anybody could point elsewhere.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from ipaddress import ip_address
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from prometheus_client import make_wsgi_app
 
 from applier.model.errors import ApplierError
-from applier.status.answer import HTML, Answer
-from applier.status.caller import LOOPBACK_NAMES, has_token, is_known_host
-from applier.status.end_notice import EndNotice
 from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.status.replica_access import ReplicaAccess
 from applier.status.run_document import run_document
 from applier.telemetry.metric import registry_of
 from applier.telemetry.run_state import RunState
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse
+
+JSON: Final = "application/json; charset=utf-8"
+HTML: Final = "text/html; charset=utf-8"
+_ALWAYS: Final = (
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one request gets. ``headers`` are added to those of every answer."""
+
+    status: HTTPStatus
+    body: bytes
+    content_type: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, value: Any, status: HTTPStatus = HTTPStatus.OK, *headers: tuple[str, str]) -> Self:
+        """Return an answer in JSON."""
+        return cls(status, json.dumps(value).encode() + b"\n", headers=headers)
+
+    @classmethod
+    def refusal(cls, status: HTTPStatus, error: str, remedy: str, *headers: tuple[str, str]) -> Self:
+        """Return why a request is refused, and what to do."""
+        return cls.of({"error": error, "remedy": remedy}, status, *headers)
+
+    def send(self, start_response: "StartResponse", *, is_head: bool) -> Iterable[bytes]:
+        """Send the headers and return the body; none for HEAD, which has the headers of GET."""
+        described = [("Content-Type", self.content_type), ("Content-Length", str(len(self.body)))]
+        start_response(f"{self.status.value} {self.status.phrase}", [*described, *_ALWAYS, *self.headers])
+        return [] if is_head else [self.body]
+
+
+LOOPBACK_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
+_SCHEME: Final = "bearer "
+
+
+def names_of(host: str, more: Iterable[str]) -> frozenset[str]:
+    """Return the names that a browser may use: those of loopback, the configured host, and ``more``."""
+    return LOOPBACK_NAMES | {name.casefold().rstrip(".") for name in (host, *more)}
+
+
+def is_known_host(header: str, names: frozenset[str]) -> bool:
+    """Return whether the Host header has an IP address or one of ``names``. Without one no browser asks."""
+    if not header:
+        return True
+    host = _without_port(header.strip()).casefold().rstrip(".")
+    return host in names or _is_address(host)
+
+
+def has_token(header: str, token: str) -> bool:
+    """Return whether the Authorization header carries the token. It takes the same time however many characters are right."""
+    if not header.casefold().startswith(_SCHEME):
+        return False
+    return compare_digest(header[len(_SCHEME) :].strip().encode("utf-8", "replace"), token.encode())
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+ASKS_S: Final = 5.0
+"""A page asks every second: somebody who asked this recently will ask again."""
+
+
+class EndNotice:
+    """Adds the end of the run to its status. Thread-safe: each field is replaced at once."""
+
+    def __init__(self) -> None:
+        self._end: dict[str, Any] | None = None
+        self._asked_s: float | None = None
+        self._read = Event()
+
+    def end(self, error: BaseException | None) -> None:
+        """Record how the run has ended. The first error counts: one that happens while the run closes is not the reason."""
+        if self._end is None:
+            self._end = _facts(error)
+
+    def told(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return the status that somebody has asked for, with the end of the run as ``end``: None while it runs."""
+        self._asked_s = time.monotonic()
+        end = self._end
+        if end is None:
+            return document | {"end": None}
+        self._read.set()
+        return document | {"end": end, "is_ready": False}
+
+    def wait_until_read(self, at_most_s: float) -> None:
+        """Wait until a page has read the end, if one has asked for the status in the last ``ASKS_S``."""
+        if self._asked_s is not None and time.monotonic() - self._asked_s < ASKS_S:
+            self._read.wait(at_most_s)
+
+
+def _facts(error: BaseException | None) -> dict[str, Any]:
+    if error is None:
+        return {"exit_code": 0, "error": None, "error_class": None, "remedy": None}
+    kind = type(error).__name__
+    if isinstance(error, ApplierError):
+        facts = ", ".join(f"{name}={value}" for name, value in error.facts.items())
+        text = error.message + (f" [{facts}]" if facts else "")
+        return {"exit_code": error.exit_code, "error": text, "error_class": kind, "remedy": error.remedy}
+    return {"exit_code": None, "error": kind, "error_class": kind, "remedy": None}
+
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -1,20 +1,148 @@
 """The HTTP endpoint of a run: open from its start if the address is free, else as soon as it becomes free.
 
-Another run of the same configuration may still use the address: one that is just ending, or a frozen one that this run has taken the
-replica over from. Following the feed matters more than answering, so an address in use never stops a run.
+It shows no secrets and listens on loopback by default: nobody is asked for a password, except for the two commands, which need a token.
 """
 
+import errno
+import logging
+import sys
+from ipaddress import ip_address
+from socket import AF_INET6
+from socketserver import TCPServer, ThreadingMixIn
+from threading import BoundedSemaphore, Thread
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from applier.model.errors import ConfigError
-from applier.status.app import PageParts, StatusApp
-from applier.status.caller import names_of
+from applier.status.app import PageParts, StatusApp, names_of
 from applier.status.history import RecentHistory
 from applier.status.replica_access import ReplicaAccess
-from applier.status.server import StatusServer
+from applier.telemetry.log import LOGGER_NAME
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
+
+LOGGER: Final = logging.getLogger(LOGGER_NAME)
+REQUEST_TIMEOUT_S: Final = 10.0
+"""The connection of a client that sends nothing for so long is closed."""
+MOST_CONNECTIONS: Final = 200
+"""More at once are closed unanswered: each takes a thread and a file descriptor of the run, which needs its own."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._free = BoundedSemaphore(MOST_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, unless there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be started
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for the next one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def server_bind(self) -> None:
+        """Bind without a look-up of our own name, which the library would make: where DNS is slow that takes half a minute."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+        self.setup_environ()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log our own defects only: a load balancer that connects and closes again is no error."""
+        del request, client_address
+        error = sys.exception()
+        # A health check that connects and resets gave sixteen lines of traceback every few seconds.
+        if not isinstance(error, OSError):
+            LOGGER.warning(LogEvent.HTTP_REQUEST_FAILED, exc_info=error)
+
+
+class _Server6(_Server):
+    address_family = AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = REQUEST_TIMEOUT_S
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
+        """Log no requests: there is a scrape every few seconds."""
+
+    def address_string(self) -> str:
+        """Return the address without a DNS look-up."""
+        return str(self.client_address[0])
+
+
+class StatusServer:
+    """Serves the app on ``host``:``port`` (0: any free port) from ``start`` to ``close``."""
+
+    def __init__(self, host: str, port: int, app: StatusApp) -> None:
+        self._host, self._port, self._app = host, port, app
+        self._server: WSGIServer | None = None
+        self._thread: Thread | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens, as ``host:port``; "" if it does not."""
+        if self._server is None:
+            return ""
+        return f"[{self._host}]:{self._server.server_port}" if ":" in self._host else f"{self._host}:{self._server.server_port}"
+
+    def start(self) -> None:
+        """Start to listen, if it does not yet. ConfigError (``kind`` "in_use" or "address") if it cannot use the address."""
+        if self._server is not None:
+            return
+        try:
+            self._server = make_server(self._host, self._port, self._app, _Server6 if _is_v6(self._host) else _Server, _Handler)
+        except (OSError, UnicodeError) as error:
+            raise _refused(self._host, self._port, error) from error
+        self._thread = Thread(target=self._server.serve_forever, name="applier-http", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+            self._server = self._thread = None
+
+    def __enter__(self) -> Self:
+        """Return itself; it listens after ``start``."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close."""
+        self.close()
+
+
+def _is_v6(host: str) -> bool:
+    try:
+        return ip_address(host).version == 6
+    except ValueError:
+        return False
+
+
+def _refused(host: str, port: int, error: Exception) -> ConfigError:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        message, kind = "the address of the HTTP server is in use", "in_use"
+        remedy = 'Stop the process that uses it (another applier?), or set [http] listen to another port, or to "off"'
+    else:
+        message, kind = "the HTTP server cannot listen at this address", "address"
+        remedy = "Set [http] listen to an address of this machine, like 127.0.0.1:9464"
+    return ConfigError(message, remedy=remedy, kind=kind, key="http.listen", host=host, port=port, reason=str(error))
+
 
 FAREWELL_S: Final = 2.0
 """How long the end of a run waits for a page that asks every second. Nobody waits where no page is open."""

@@ -7,7 +7,7 @@ from typing import Any
 from applier import __version__
 from applier.model.position import Offset, Ts
 from applier.model.timeline import Timeline, iso_at
-from applier.sources.binlog.stored_timeline import read_state
+from applier.sources.binlog.timeline import read_state
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.stall import Stall
 

@@ -12,8 +12,8 @@ from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import WHOLE_RECORD
+from applier.sources.peek import read_whole
 from applier.sources.port import Record, Unplaced
-from applier.sources.whole_range import read_whole
 from tests.builders.wire import TS, head, integer_key, record, text
 from tests.rig.feed import PARTITIONS, Feed, fake_feed, kafka_feed, mock_feed
 from tests.rig.placing import place_record

@@ -10,8 +10,8 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.listing import Listing, PartitionExtent
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.sources.peek import read_whole
 from applier.sources.port import Record
-from applier.sources.whole_range import read_whole
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 

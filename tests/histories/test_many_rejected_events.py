@@ -10,7 +10,7 @@ from applier.model.events import FoldedName
 from applier.model.position import Ts
 from applier.model.rejected_event import MAX_QUARANTINED, STORED_AT_ONCE, QuarantineState
 from applier.sinks.quarantine import SkipRule
-from applier.sources.whole_range import single_record
+from applier.sources.peek import single_record
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, record
 from tests.rig.fake_source import FakeSource, MemoryReader

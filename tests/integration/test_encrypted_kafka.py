@@ -19,7 +19,7 @@ from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kafka.topic_settings import TopicPolicies, topic_policies
-from applier.sources.whole_range import read_whole
+from applier.sources.peek import read_whole
 from tests.rig.certificate import Certificates
 from tests.rig.kafka import Kafka
 

@@ -21,9 +21,9 @@ from applier.selection import EVERYTHING
 from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since, later_by
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
+from applier.sources.peek import single_record
 from applier.sources.port import Record
 from applier.sources.start import StartPoint, StoredPlace
-from applier.sources.whole_range import single_record
 
 _BATCH = 500
 

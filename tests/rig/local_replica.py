@@ -23,7 +23,7 @@ from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.source import BinlogSource
-from applier.sources.binlog.stored_timeline import read_state
+from applier.sources.binlog.timeline import read_state
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.port import Source
 from applier.telemetry.monitor import Monitor, MonitorSettings

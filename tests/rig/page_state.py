@@ -11,7 +11,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status.app import PageParts, StatusApp
 from applier.status.history import RecentHistory
-from applier.status.server import StatusServer
+from applier.status.http_endpoint import StatusServer
 from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
 from applier.telemetry.stall import Stall
 from tests.builders.run_state import status

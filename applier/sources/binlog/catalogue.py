@@ -11,8 +11,8 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check.upstream import UpstreamKeys
 from applier.selection import TableSelection
+from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
 from applier.sources.binlog.server import Server
-from applier.sources.binlog.system_schema import SYSTEM_SCHEMAS
 
 _TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
 _ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"

@@ -1,10 +1,21 @@
-"""A table whose rows a replica does not have: only its name is read, so no type, character set or missing metadata stops a run."""
+"""Tables whose rows a replica does not have: the server's own schemas, and those that are not selected.
+
+Only the name is read, so no type, character set or missing metadata of such a table stops a replica.
+"""
 
 from dataclasses import dataclass
+from typing import Final
 
 from applier.model.events import RowOperation, TableName
 from applier.selection import TableSelection
-from applier.sources.binlog.system_schema import is_system_schema
+
+SYSTEM_SCHEMAS: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
+"""Folded names."""
+
+
+def is_system_schema(schema: str) -> bool:
+    """Return whether a schema is the server's own."""
+    return schema.casefold() in SYSTEM_SCHEMAS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.compression import payload_events, plain_event
-from applier.sources.binlog.event import BinlogEvent, sql_of, unreadable, xid_text
-from applier.sources.binlog.gtid_event import GroupStart, group_start
+from applier.sources.binlog.event import BinlogEvent, GroupStart, group_start, sql_of, unreadable, xid_text
 
 _OUTSIDE: Final = frozenset(
     {kinds.PREVIOUS_GTIDS, kinds.MARIADB_GTID_LIST, kinds.MARIADB_BINLOG_CHECKPOINT, kinds.MARIADB_START_ENCRYPTION} | kinds.HEARTBEATS

@@ -1,21 +1,153 @@
-"""What is compiled of a table map: for each set of columns that images have, how their rows are walked over and their keys are made.
+"""What is compiled of a table map: readers of its row images and of their keys, and decoders of many images, column by column.
 
-Table maps are compared by their bytes, so one that comes again, with each transaction, costs a lookup.
+An image is a bitmap of NULLs and the values that are not, one after the other: where one begins depends on all before it. A reader walks
+over them, and takes those that are wanted. It is Python made for exactly these columns: of 9 columns it takes 0.7 us to take all, and
+2.5 us by a loop over descriptions of them. It is compiled when rows with these NULLs come first; where they come with very many sets of
+NULLs, the rest is read by a loop.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import starmap
-from typing import Any, Final
+from struct import Struct, calcsize
+from struct import error as StructError  # noqa: N812 - a class
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Flag, Shape, Value
 from applier.sources.binlog.column_code import ColumnCode
-from applier.sources.binlog.row_code import row_readers
 from applier.sources.binlog.table_map import MapColumn, TableMap, read_table_map
 from applier.sources.binlog.value.format import ColumnRead, ValueFormat, value_format
+from applier.sources.port import ImageDecoder, ImagesDecoder
 from applier.sources.row_key import KEYLESS, encode_key, encode_plain
+
+Width: TypeAlias = tuple[str, int]
+"""What a reader must know of a column: ``code`` and ``prefix`` of its ``ValueFormat``."""
+RowReader: TypeAlias = Callable[[bytes, int], tuple[int, tuple[Any, ...]]]
+"""Data, and where the values of an image begin -> where they end, and the wanted ones as they are written. NULL is None."""
+
+UNREADABLE: Final = (IndexError, StructError, ValueError)
+"""What a reader raises where the data are too short or out of order."""
+
+MAX_KEPT: Final = 4096
+"""Sets of columns whose readers are kept."""
+MAX_READERS: Final = 512
+"""Readers compiled for one set of columns. One takes some 0.2 ms and 4 KB."""
+
+_LENGTHS: Final = {1: ("B", "n0"), 2: ("H", "n0"), 3: ("HB", "n0 | n1 << 16"), 4: ("I", "n0")}
+
+
+class RowReaders(dict[bytes, RowReader]):
+    """Bitmap of NULLs -> reader of the images that have it. ``wanted``: places of columns."""
+
+    def __init__(self, widths: Sequence[Width], wanted: Sequence[int]) -> None:
+        super().__init__()
+        self._widths, self._wanted = widths, wanted
+        self.null_bytes = (len(widths) + 7) // 8
+
+    def __missing__(self, nulls: bytes) -> RowReader:
+        if len(nulls) != self.null_bytes:
+            raise ValueError("an image ends within its bitmap")
+        absent = frozenset(place for place in range(len(self._widths)) if nulls[place >> 3] >> (place & 7) & 1)
+        if len(self) >= MAX_READERS:
+            return _looping(self._widths, self._wanted, absent)
+        reader = self[nulls] = _compiled(self._widths, self._wanted, absent)
+        return reader
+
+
+def row_readers(formats: Sequence[ValueFormat], wanted: Sequence[int] | None = None) -> RowReaders:
+    """Return the readers of images with these columns; ``wanted``: places of columns, None: all of them.
+
+    Tables of one structure, as each tenant has them, share their readers: compiling one takes 0.2 ms.
+    """
+    return _shared(tuple((one.code, one.prefix) for one in formats), tuple(range(len(formats)) if wanted is None else wanted))
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _shared(widths: tuple[Width, ...], wanted: tuple[int, ...]) -> RowReaders:
+    return RowReaders(widths, wanted)
+
+
+class _Source:
+    """The text of a reader, as it grows: values of fixed size that follow one another are taken by one ``unpack``."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {}
+        self.lines = ["def read(data, at):"]
+        self._codes: list[str] = []
+        self._targets: list[str] = []
+
+    def fixed(self, code: str, target: str | None) -> None:
+        """Take a value of fixed size, or pass over it."""
+        self._codes.append(code if target is not None else f"{calcsize('<' + code)}x")
+        if target is not None:
+            self._targets.append(target)
+
+    def counted(self, prefix: int, target: str | None) -> None:
+        """Take a value that its length precedes, or pass over it."""
+        code, length = _LENGTHS[prefix]
+        self._codes.append(code)
+        self._targets += ["n0", "n1"][: len(code)]
+        self.flush()
+        if target is None:
+            self.lines.append(f" at += {length}")
+        else:
+            self.lines += [f" end = at + ({length})", f" {target} = data[at:end]", " at = end"]
+
+    def flush(self) -> None:
+        """Write what takes the values of fixed size up to here."""
+        form = "<" + "".join(self._codes)
+        size = calcsize(form)
+        if self._targets:
+            name = f"unpack{len(self.names)}"
+            self.names[name] = Struct(form).unpack_from
+            self.lines.append(f" {', '.join(self._targets)}, = {name}(data, at)")
+        if size:
+            self.lines.append(f" at += {size}")
+        self._codes, self._targets = [], []
+
+
+def _compiled(widths: Sequence[Width], wanted: Sequence[int], absent: frozenset[int]) -> RowReader:
+    source = _Source()
+    taken = frozenset(wanted)
+    for place, (code, prefix) in enumerate(widths):
+        if place in absent:
+            continue
+        target = f"v{place}" if place in taken else None
+        if code:
+            source.fixed(code, target)
+        else:
+            source.counted(prefix, target)
+    source.flush()
+    values = "".join(f"{'None' if place in absent else f'v{place}'}, " for place in wanted)
+    source.lines.append(f" return at, ({values})")
+    # Nothing of the stream is a part of this text: it consists of numbers and of the names above.
+    exec("\n".join(source.lines), source.names)  # noqa: S102
+    reader: RowReader = source.names["read"]
+    return reader
+
+
+def _looping(widths: Sequence[Width], wanted: Sequence[int], absent: frozenset[int]) -> RowReader:
+    structs = [Struct("<" + (code or _LENGTHS[prefix][0])) for code, prefix in widths]
+
+    def read(data: bytes, at: int) -> tuple[int, tuple[Any, ...]]:
+        values: list[Any] = []
+        for place, (code, _) in enumerate(widths):
+            if place in absent:
+                values.append(None)
+                continue
+            first, *rest = structs[place].unpack_from(data, at)
+            at += structs[place].size
+            if not code:
+                length = first | rest[0] << 16 if rest else first
+                first, at = data[at : at + length], at + length
+            values.append(first)
+        return at, tuple(values[place] for place in wanted)
+
+    return read
+
 
 MAX_TABLES: Final = 4096
 """Table maps kept per process; then all are forgotten. One of 12 columns takes 15 KB and 0.5 ms."""
@@ -160,3 +292,96 @@ def table_code(body: bytes, *, is_mariadb: bool) -> TableCode:
             _tables.clear()
         found = _tables[identity] = TableCode(read_table_map(body, is_mariadb=is_mariadb), is_mariadb=is_mariadb)
     return found
+
+
+MAX_SHAPES: Final = 4096
+"""Shapes whose decoders are kept."""
+
+_Rows: TypeAlias = Callable[[Sequence[bytes]], Sequence[tuple[Any, ...]]]
+"""Images -> the values of each, as they are written."""
+
+
+@lru_cache(maxsize=MAX_SHAPES)
+def images_decoder(shape: Shape) -> ImagesDecoder:
+    """Return the function that decodes many images of ``shape``: for each column of it, the values of all images.
+
+    ProtocolError, without a place, if one of them cannot be read.
+    """
+    rows_of, formats = _compiled_decoder(shape)
+    reads: list[ColumnRead | None] = [form.read for form in formats]
+
+    def decode_images(images: Sequence[bytes]) -> Sequence[Sequence[Value]]:
+        if not images:
+            return [[] for _ in reads]
+        try:
+            columns = zip(*rows_of(images), strict=True)
+            return [read_column(read, column) for read, column in zip(reads, columns, strict=True)]
+        except UNREADABLE as cause:
+            facts = {"schema": shape.schema, "table": shape.table, "reason": str(cause) or type(cause).__name__}
+            raise ProtocolError.at(None, "row_image", "an image cannot be read", **facts) from cause
+
+    return decode_images
+
+
+@lru_cache(maxsize=MAX_SHAPES)
+def image_decoder(shape: Shape) -> ImageDecoder:
+    """Return the function that decodes one image of ``shape`` into values in the order of its columns; it raises as ``images_decoder``."""
+    decode = images_decoder(shape)
+    return lambda image: [column[0] for column in decode((image,))]
+
+
+def _compiled_decoder(shape: Shape) -> tuple[_Rows, Sequence[ValueFormat]]:
+    try:
+        encoding = decode_encoding(shape.encoding)
+    except msgspec.DecodeError as cause:
+        raise ProtocolError.at(None, "row_image", "a shape is not one of a binlog", schema=shape.schema, table=shape.table) from cause
+    codes = [*encoding.first, *encoding.second]
+    taken = encoding.taken or list(range(len(codes)))
+    formats = {at: _format(codes[at], column) for at, column in zip(taken, shape.columns, strict=True)}
+    every = [formats.get(at) or value_format(code, is_bytes=True) for at, code in enumerate(codes)]
+    first = row_readers(every[: len(encoding.first)])
+    chosen = [every[at] for at in taken]
+    if not encoding.second:
+        return _rows_of(first), chosen
+    return _pairs_of(first, row_readers(every[len(encoding.first) :]), taken), chosen
+
+
+def _format(code: ColumnCode, column: ColumnShape) -> ValueFormat:
+    # The planner sets the flag where the sink's column holds bytes.
+    return value_format(code, is_bytes=column.is_bytes)
+
+
+def _rows_of(readers: RowReaders) -> _Rows:
+    size = readers.null_bytes
+
+    def rows_of(images: Sequence[bytes]) -> Sequence[tuple[Any, ...]]:
+        rows = []
+        for image in images:
+            end, row = readers[image[:size]](image, size)
+            if end != len(image):
+                raise ValueError("an image is too short or too long")
+            rows.append(row)
+        return rows
+
+    return rows_of
+
+
+def _pairs_of(first: RowReaders, second: RowReaders, taken: Sequence[int]) -> _Rows:
+    def rows_of(images: Sequence[bytes]) -> Sequence[tuple[Any, ...]]:
+        rows = []
+        for image in images:
+            middle, old = _read(first, image, 0)
+            end, new = _read(second, image, middle)
+            if end != len(image):
+                raise ValueError("an image is too short or too long")
+            both = old + new
+            rows.append(tuple(both[at] for at in taken))
+        return rows
+
+    return rows_of
+
+
+def _read(readers: RowReaders, image: bytes, at: int) -> tuple[int, tuple[Any, ...]]:
+    begin = at + readers.null_bytes
+    reader: RowReader = readers[image[at:begin]]
+    return reader(image, begin)

@@ -11,7 +11,7 @@ from applier.model.position import Offset
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name
 from applier.sources.binlog.server import LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.stored_timeline import StoredTimeline, read_state
+from applier.sources.binlog.timeline import StoredTimeline, read_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

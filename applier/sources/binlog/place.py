@@ -14,7 +14,7 @@ from typing import Final
 from pymysql.constants import ER
 
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
-from applier.sources.binlog.domain_search import DomainSearch
+from applier.sources.binlog.executed_groups import NONE_SKIPPED, DomainSearch, SkippedGroups
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import Gtid, GtidSet, MysqlGtidSet
 from applier.sources.binlog.journal import Beginning, ended_group
@@ -22,7 +22,6 @@ from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file
 from applier.sources.binlog.refusal import OTHER_LOG
 from applier.sources.binlog.scan import EventFeed
 from applier.sources.binlog.server import LogEnd, LogFile, Server
-from applier.sources.binlog.skipped_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.walk import first_group, first_time_s, is_executed, search_domains, walk_to, walk_while
 

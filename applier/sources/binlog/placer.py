@@ -26,8 +26,18 @@ from applier.selection import EVERYTHING, TableSelection
 from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
 from applier.sources.binlog.excluded_table import ExcludedTable, excluded
 from applier.sources.binlog.image_code import table_code
-from applier.sources.binlog.part import PartHead, PartKind, decode_head
-from applier.sources.binlog.part_event import FoundTable, KnownTable, PartEvent, events_of, located, refusal_of, table_of
+from applier.sources.binlog.part import (
+    FoundTable,
+    KnownTable,
+    PartEvent,
+    PartHead,
+    PartKind,
+    decode_head,
+    events_of,
+    located,
+    refusal_of,
+    table_of,
+)
 from applier.sources.binlog.query import events_of_query
 from applier.sources.binlog.rows_event import OPERATIONS, EventRows, MappedTable
 from applier.sources.binlog.table_map import read_map_name

@@ -1,30 +1,359 @@
-"""A QUERY event as the replica sees it: a DDL, a statement that is skipped and counted, or an error. Pure."""
+"""A QUERY event as the replica sees it: a DDL, a statement that is skipped and counted, or an error. Pure.
 
-from collections.abc import Sequence
+The text becomes independent of the session that wrote it: its character set, its kinds of quotes, the server's version. What comes out is
+read by ``applier.ddl`` and runs in the sessions of the sinks: UTF-8, names in backticks, backslashes that escape, and no comment that some
+servers execute and others do not. A text that needs nothing of this stays as it is.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, read_ddl
 from applier.ddl.dml_tables import changed_tables
 from applier.ddl.json_default import with_json_defaults
+from applier.ddl.old_values import MARIADB, MYSQL, SERVER_KIND
 from applier.ddl.own_values import OLD_TIMESTAMPS
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
-from applier.ddl.tree import CreateViewStatement, Tree
+from applier.ddl.tree import (
+    AlterClause,
+    AlterTableStatement,
+    ClauseKind,
+    CreateTableStatement,
+    CreateViewStatement,
+    DropTablesStatement,
+    Element,
+    ElementKind,
+    IndexStatement,
+    RenameTablesStatement,
+    SchemaStatement,
+    Tree,
+    TruncateTableStatement,
+)
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, DdlRefusal, TableName
 from applier.model.position import Ts
 from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection, select_ddl
-from applier.sources.binlog.ddl_refusal import OF_VARIABLES, of_duality_view, refusal_of, unreadable
-from applier.sources.binlog.ddl_text import completed, depends_on_columns, qualified, read_tree, without_statement_settings
+from applier.sources.binlog.charset import collation_name
+from applier.sources.binlog.ddl_text import SessionDefaults, completed, depends_on_columns, qualified, read_tree, without_statement_settings
+from applier.sources.binlog.excluded_table import is_system_schema
 from applier.sources.binlog.part import PartHead
-from applier.sources.binlog.query_event import QueryEvent, read_query_event
-from applier.sources.binlog.query_session import defaults_of, session_of
-from applier.sources.binlog.query_text import decoded, plain_text
-from applier.sources.binlog.query_type import ddl_type_of, is_maintenance
+from applier.sources.binlog.query_event import QueryEvent, QuerySession, read_query_event
 from applier.sources.binlog.statement import SKIPPED, StatementKind, classify, first_words
-from applier.sources.binlog.system_schema import is_system_schema
+
+ANSI_QUOTES: Final = 1 << 2
+NO_BACKSLASH_ESCAPES: Final = 1 << 20
+
+_CODECS: Final = {
+    "utf8mb4": "utf-8", "utf8mb3": "utf-8", "ascii": "ascii", "latin1": "cp1252", "latin2": "iso8859_2", "latin5": "iso8859_9",
+    "latin7": "iso8859_13", "greek": "iso8859_7", "hebrew": "iso8859_8", "tis620": "tis_620", "cp850": "cp850", "cp852": "cp852",
+    "cp866": "cp866", "cp1250": "cp1250", "cp1251": "cp1251", "cp1256": "cp1256", "cp1257": "cp1257", "koi8r": "koi8_r",
+    "koi8u": "koi8_u", "macroman": "mac_roman", "macce": "mac_latin2", "big5": "big5", "gb2312": "gb2312", "gbk": "gbk",
+    "gb18030": "gb18030", "euckr": "euc_kr", "ujis": "euc_jp", "eucjpms": "euc_jp", "sjis": "shift_jis", "cp932": "cp932",
+}  # fmt: skip
+"""Character sets of a client: a text cannot come in UCS-2, UTF-16 or UTF-32, which no client may use."""
+
+_PIECE: Final = r"""
+      (?P<name>`(?:[^`]|``)*+`)
+    | (?P<single>'(?:%s)*+')
+    | (?P<double>"(?:%s)*+")
+    | (?P<maria>/\*M!(?P<maria_version>[0-9]{5,6})?)
+    | (?P<executed>/\*!(?P<version>[0-9]{5,6})?)
+    | (?P<comment>/\*.*?\*/ | --(?=[ \t\r\n\f\v]|$)[^\n]* | \#[^\n]*)
+    | (?P<ends>\*/)
+"""
+_ESCAPING: Final = re.compile(_PIECE % (r"[^'\\]|\\.|''", r'[^"\\]|\\.|""'), re.VERBOSE | re.DOTALL)
+_PLAIN: Final = re.compile(_PIECE % (r"[^']|''", r'[^"]|""'), re.VERBOSE | re.DOTALL)
+
+_ONLY_MYSQL: Final = range(50_700, 100_000)
+"""Versions in comments that MariaDB takes for a comment (MariaDB manual, "Comment Syntax")."""
+_NO_MYSQL: Final = 100_000
+"""No MySQL has this version: a comment for MariaDB in MySQL's form."""
+
+
+def decoded(text: bytes, client_charset: int) -> str | None:
+    """Return the text; None if it cannot be read in its character set."""
+    if text.isascii():
+        return text.decode("ascii")
+    try:
+        return text.decode(_CODECS.get(collation_name(client_charset).partition("_")[0], "utf-8"))
+    except UnicodeDecodeError:
+        return None
+
+
+def plain_text(text: str, sql_mode: int, *, is_mariadb: bool) -> str:
+    """Return the text as a session reads it that has neither ANSI_QUOTES nor NO_BACKSLASH_ESCAPES, with only comments that nobody runs."""
+    is_escaping = not sql_mode & NO_BACKSLASH_ESCAPES
+    is_ansi = bool(sql_mode & ANSI_QUOTES)
+    if is_escaping and not is_ansi and "/*!" not in text and "/*M!" not in text:
+        return text
+    pieces, at, is_open = list[str](), 0, False
+    for match in (_ESCAPING if is_escaping else _PLAIN).finditer(text):
+        pieces.append(text[at : match.start()])
+        at = match.end()
+        kind = match.lastgroup
+        if kind in {"executed", "maria"}:
+            if not _is_executed(match, is_mariadb=is_mariadb):
+                # Up to its own end: what the server did not run is no part of the statement.
+                end = text.find("*/", at)
+                at = len(text) if end < 0 else end + 2
+            else:
+                is_open = True
+            pieces.append(" ")
+        elif kind == "ends" and is_open:
+            is_open = False
+            pieces.append(" ")
+        else:
+            pieces.append(_requoted(match, is_ansi=is_ansi, is_escaping=is_escaping))
+    return "".join([*pieces, text[at:]])
+
+
+def _is_executed(match: re.Match[str], *, is_mariadb: bool) -> bool:
+    """Return whether upstream has run what stands in a comment. A server does not log a newer version than its own as one to run."""
+    if match["maria"] is not None:
+        return is_mariadb
+    version = int(match["version"] or 0)
+    return version not in _ONLY_MYSQL if is_mariadb else version < _NO_MYSQL
+
+
+def _requoted(match: re.Match[str], *, is_ansi: bool, is_escaping: bool) -> str:
+    text = match.group()
+    if match["double"] is not None and is_ansi:
+        return "`" + text[1:-1].replace('""', '"').replace("`", "``") + "`"
+    is_string = match["single"] is not None or match["double"] is not None
+    return text.replace("\\", "\\\\") if is_string and not is_escaping else text
+
+
+_OF_STATEMENT: Final[Mapping[type, int]] = {CreateTableStatement: 3, TruncateTableStatement: 11, CreateViewStatement: 21}
+_SCHEMAS: Final[Mapping[str, int]] = {"CREATE": 1, "DROP": 2, "ALTER": 26}
+_OF_CLAUSE: Final[Mapping[ClauseKind, int]] = {
+    ClauseKind.ADD_PARTITION: 19,
+    ClauseKind.DROP_COLUMN: 6,
+    ClauseKind.DROP_INDEX: 8,
+    ClauseKind.DROP_PRIMARY_KEY: 33,
+    ClauseKind.DROP_FOREIGN_KEY: 10,
+    ClauseKind.DROP_CONSTRAINT: 44,
+    ClauseKind.DROP_PARTITION: 20,
+    ClauseKind.MODIFY: 12,
+    ClauseKind.CHANGE: 12,
+    ClauseKind.RENAME_TABLE: 14,
+    ClauseKind.RENAME_COLUMN: 12,
+    ClauseKind.RENAME_INDEX: 18,
+    ClauseKind.ALTER_COLUMN: 15,
+    ClauseKind.ALTER_INDEX: 41,
+    ClauseKind.ALTER_CONSTRAINT: 45,
+    ClauseKind.EXCHANGE_PARTITION: 42,
+    ClauseKind.CONVERT: 22,
+}
+_OF_PARTITIONS: Final[Mapping[str, int]] = {"TRUNCATE": 23, "REORGANIZE": 64, "COALESCE": 64, "PARTITION": 71, "REMOVE": 72}
+_ALTER_PARTITION: Final = 46
+_OF_OPTION: Final[Mapping[str, int]] = {"COMMENT": 17, "AUTO_INCREMENT": 13, "DEFAULT": 22, "CHARACTER": 22, "CHARSET": 22, "COLLATE": 22}
+_OF_ELEMENT: Final[Mapping[ElementKind, int]] = {
+    ElementKind.COLUMN: 5,
+    ElementKind.INDEX: 7,
+    ElementKind.FOREIGN_KEY: 9,
+    ElementKind.CHECK: 43,
+}
+_ADD_PRIMARY_KEY: Final = 32
+_MAINTENANCE: Final = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR"})
+_SEVERAL: Final = 61
+"""multi_schema_change: several changes, or one that has no type of its own."""
+
+
+def ddl_type_of(tree: Tree) -> int:
+    """Return the type of a statement."""
+    match tree.node:
+        case SchemaStatement(verb=verb):
+            found = _SCHEMAS[verb]
+        case AlterTableStatement(clauses=clauses) if len(clauses) == 1:
+            found = _of_clause(tree, clauses[0])
+        case RenameTablesStatement(pairs=pairs):
+            found = 14 if len(pairs) == 1 else 47
+        case DropTablesStatement(is_view=is_view):
+            found = 24 if is_view else 4
+        case IndexStatement(is_create=is_create):
+            found = 7 if is_create else 8
+        case _:
+            found = _OF_STATEMENT.get(type(tree.node), _SEVERAL)
+    return found
+
+
+def is_maintenance(tree: Tree) -> bool:
+    """Return whether a statement only examines or rebuilds partitions."""
+    if not isinstance(tree.node, AlterTableStatement):
+        return False
+    words = [tree.part(*clause.span) for clause in tree.node.clauses]
+    return bool(words) and all(part.keyword() in _MAINTENANCE and part.keyword(1) == "PARTITION" for part in words)
+
+
+def _of_clause(tree: Tree, clause: AlterClause) -> int:
+    first = tree.tokens[clause.span[0]].keyword
+    match clause.kind:
+        case ClauseKind.ADD:
+            return _of_element(clause.elements[0]) if len(clause.elements) == 1 else _SEVERAL
+        case ClauseKind.PARTITIONING:
+            return _OF_PARTITIONS.get(first, _ALTER_PARTITION)
+        case ClauseKind.OTHER:
+            return _OF_OPTION.get(first, _SEVERAL)
+        case kind:
+            return _OF_CLAUSE[kind]
+
+
+def _of_element(element: Element) -> int:
+    return _ADD_PRIMARY_KEY if element.index_kind == "PRIMARY" else _OF_ELEMENT[element.kind]
+
+
+_REAL_AS_FLOAT: Final = 1
+_MEANING: Final = {
+    1 << 0: "REAL_AS_FLOAT",
+    1 << 1: "PIPES_AS_CONCAT",
+    1 << 3: "IGNORE_SPACE",
+    1 << 6: "NO_UNSIGNED_SUBTRACTION",
+    1 << 19: "NO_AUTO_VALUE_ON_ZERO",
+    1 << 29: "HIGH_NOT_PRECEDENCE",
+    1 << 31: "PAD_CHAR_TO_FULL_LENGTH",
+}
+"""The modes that decide what a DDL means, by their bits. Strictness decides only what is refused, and upstream has accepted the statement;
+ANSI_QUOTES and NO_BACKSLASH_ESCAPES are written out in the text."""
+_STRICT: Final = 1 << 21 | 1 << 22
+_INVALID_DATES: Final = 1 << 25
+_OF_DATES: Final = {1 << 23: "NO_ZERO_IN_DATE", 1 << 24: "NO_ZERO_DATE", _INVALID_DATES: "ALLOW_INVALID_DATES"}
+"""Which dates of old rows become 0000-00-00. In a strict session a DDL with such a date fails."""
+_TRUNCATES_ON_MYSQL: Final = 1 << 32
+_ROUNDS_ON_MARIADB: Final = 1 << 34
+"""What becomes of digits for which a column has no place any more: unless told so, MySQL rounds and MariaDB truncates."""
+_EXPLICIT_TIMESTAMPS: Final = 1 << 24
+"""MariaDB's OPTION_EXPLICIT_DEF_TIMESTAMP in the flags, from 10.10 on. Before, only the whole server has the variable, which is OFF."""
+
+_DEFAULT_COLLATIONS: Final = {
+    "utf8": "utf8mb3_general_ci",
+    "utf8mb3": "utf8mb3_general_ci",
+    "ascii": "ascii_general_ci",
+    "latin1": "latin1_swedish_ci",
+}
+"""Where TiDB has another default than all others; the sinks' code for schemas knows TiDB's."""
+_MYSQL_UTF8MB4: Final = "utf8mb4_0900_ai_ci"
+_MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
+DUMPED: Final = SessionDefaults(collations=_DEFAULT_COLLATIONS | {"utf8mb4": _MARIADB_UTF8MB4})
+"""What a definition in a dump means where it says nothing: a server whose utf8mb4 has another default than MariaDB's says it."""
+
+
+def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
+    """Return what a statement of the session means where it says nothing."""
+    own = _MARIADB_UTF8MB4 if is_mariadb else collation_name(session.utf8mb4_collation) or _MYSQL_UTF8MB4
+    collations = _DEFAULT_COLLATIONS | {"utf8mb4": own}
+    for charset, collation in session.charset_collations.items():
+        name, of = collation_name(collation), collation_name(charset).partition("_")[0]
+        if name and of:
+            collations |= {of: name} | ({"utf8": name} if of == "utf8mb3" else {})
+    explicit = session.has_explicit_timestamps
+    if is_mariadb:
+        explicit = session.flags is None or bool(session.flags & _EXPLICIT_TIMESTAMPS)
+    return SessionDefaults(
+        collations=collations,
+        server_collation=collation_name(session.server_collation),
+        # MySQL says it where it matters only.
+        has_explicit_timestamps=explicit is not False,
+        real_is_float=bool(session.sql_mode & _REAL_AS_FLOAT),
+    )
+
+
+def session_of(query: QueryEvent, *, is_mariadb: bool) -> tuple[tuple[str, str | int], ...]:
+    """Return the variables of the session that a sink sets: modes, which it adds to its own, time to the microsecond, zone and language.
+
+    With the kind of the server, which is no variable: old rows become what such a server makes of them.
+    """
+    session = query.session
+    modes = ",".join(_modes_of(session.sql_mode, is_mariadb=is_mariadb))
+    seconds = f"{query.time_s}.{session.microseconds:06d}"
+    zone = session.time_zone
+    kind = (SERVER_KIND, MARIADB if is_mariadb else MYSQL)
+    language = (("lc_time_names", session.time_names),) if session.time_names else ()
+    return (("sql_mode", modes), ("timestamp", seconds), *((("time_zone", zone),) if zone else ()), *language, kind)
+
+
+def _modes_of(sql_mode: int, *, is_mariadb: bool) -> Iterator[str]:
+    of_dates = _INVALID_DATES if sql_mode & _STRICT else sql_mode
+    yield from (name for bit, name in _MEANING.items() if sql_mode & bit)
+    yield from (name for bit, name in _OF_DATES.items() if of_dates & bit)
+    rounds = bool(sql_mode & _ROUNDS_ON_MARIADB) if is_mariadb else not sql_mode & _TRUNCATES_ON_MYSQL
+    yield "TIME_ROUND_FRACTIONAL" if rounds else "TIME_TRUNCATE_FRACTIONAL"
+
+
+_LEAVE_OUT: Final = f"Leave the table out by source.tables. {BY_HAND}"
+_NO_STATEMENTS: Final = f"Set binlog_format = ROW on upstream's server. {BY_HAND}"
+
+_ORACLE: Final = 1 << 9
+"""The mode in which MariaDB reads a DATE as DATETIME."""
+
+
+OF_VARIABLES: Final = DdlRefusal(
+    "the statement uses variables, numbers or random values of its session, which the binlog has beside it and which are not replayed",
+    BY_HAND,
+)
+
+
+def unreadable(why: str) -> DdlRefusal:
+    """Return the refusal of a statement that is not understood."""
+    return DdlRefusal(f"the applier cannot read this statement ({why})", BY_HAND)
+
+
+def refusal_of(tree: Tree, error_code: int, sql_mode: int) -> DdlRefusal | None:
+    """Return why a DDL cannot be repeated; None if it can."""
+    node, words = tree.node, [token.keyword for token in tree.tokens]
+    if error_code and not (isinstance(node, DropTablesStatement) and node.if_exists):
+        return DdlRefusal(f"the statement failed upstream with error {error_code} after it had changed something", BY_HAND)
+    if sql_mode & _ORACLE and isinstance(node, CreateTableStatement | AlterTableStatement):
+        return DdlRefusal("upstream has read the statement in sql_mode = ORACLE, where types have other meanings", BY_HAND)
+    if isinstance(node, CreateTableStatement | AlterTableStatement) and ("WITHOUT", "OVERLAPS") in pairwise(words):
+        return DdlRefusal("keys WITHOUT OVERLAPS are not replicated: MariaDB refuses the REPLACE by which rows are written", _LEAVE_OUT)
+    if isinstance(node, CreateTableStatement):
+        return _of_create(node, words)
+    if isinstance(node, AlterTableStatement):
+        return _of_alter(node, words)
+    return None
+
+
+def of_duality_view(words: list[str]) -> DdlRefusal | None:
+    """Return the refusal of a statement that makes a view of documents; None for another one. ``words``: its first ones."""
+    is_one = "DUALITY" in words and "VIEW" in words[words.index("DUALITY") :]
+    return DdlRefusal("JSON DUALITY VIEWs are not replicated: no other server has them", BY_HAND) if is_one else None
+
+
+def _of_create(node: CreateTableStatement, words: list[str]) -> DdlRefusal | None:
+    if node.like is None and any(word == "SELECT" for word in words[node.body :]):
+        why = "CREATE TABLE … SELECT is in the binlog as a statement, because its session has binlog_format = STATEMENT or MIXED"
+        return DdlRefusal(why, _NO_STATEMENTS)
+    first, last = node.options
+    return _VERSIONED if _is_versioned(words) or "VERSIONING" in words[first : last + 1] else None
+
+
+_VERSIONED: Final = DdlRefusal("tables with SYSTEM VERSIONING are not replicated: each server writes their history itself", _LEAVE_OUT)
+
+
+def _is_versioned(words: list[str]) -> bool:
+    pairs = set(pairwise(words))
+    return ("SYSTEM", "VERSIONING") in pairs or ("FOR", "SYSTEM_TIME") in pairs
+
+
+def _of_alter(node: AlterTableStatement, words: list[str]) -> DdlRefusal | None:
+    if _is_versioned(words):
+        return _VERSIONED
+    if ("IMPORT" in words or "DISCARD" in words) and "TABLESPACE" in words:
+        return DdlRefusal("the rows of a tablespace that is discarded or imported are not in the binlog", BY_HAND)
+    added = [element for clause in node.clauses if clause.kind is ClauseKind.ADD for element in clause.elements]
+    if node.ignore is not None and any(_is_unique(element, words) for element in added):
+        return DdlRefusal("ALTER IGNORE TABLE may have deleted rows, which are not in the binlog", BY_HAND)
+    return None
+
+
+def _is_unique(element: Element, words: list[str]) -> bool:
+    return bool({"UNIQUE", "PRIMARY"} & set(words[element.span[0] : element.span[1] + 1]))
+
 
 _NO_TYPE: Final = 0
 _GENERATED: Final = "/* generated by server"

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 from applier.model.errors import ApplierError, ProtocolError
 from applier.model.events import RowKind, RowOperation, Shape, TableName
 from applier.selection import TableSelection
-from applier.sources.binlog.image_code import ImageCode, TableCode
-from applier.sources.binlog.row_code import UNREADABLE
+from applier.sources.binlog.image_code import UNREADABLE, ImageCode, TableCode
 from applier.sources.binlog.table_map import TABLE_ID_BYTES
 
 WRITE, UPDATE, DELETE = RowOperation.INSERT, RowOperation.UPDATE, RowOperation.DELETE

@@ -3,11 +3,10 @@
 from collections.abc import Collection, Mapping
 from typing import Final, Self
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
 from applier.model.listing import Cut, Listing, PartitionExtent
 from applier.model.position import NO_TS, Offset, Stream, Ts
-from applier.sources.binlog.binlog_timeline import BinlogTimeline
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
@@ -19,14 +18,44 @@ from applier.sources.binlog.reader import BinlogRangeReader
 from applier.sources.binlog.refusal import reset_log
 from applier.sources.binlog.requirements import require
 from applier.sources.binlog.scan import Scan
-from applier.sources.binlog.scan_session import ScanSession
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.start import GTIDS, start_place
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.system_zone import in_known_zone
+from applier.sources.binlog.timeline import BinlogTimeline
 from applier.sources.port import RangeReader
 from applier.sources.start import StartPoint, StoredPlace
+
+
+class ScanSession:
+    """Implements ``LogSession`` for the log of one place."""
+
+    def __init__(self, settings: BinlogSettings, place: LogPlace) -> None:
+        self._settings, self._place = settings, place
+        self._server = Server(settings)
+
+    def open_feed(self, at: int) -> EventStream:
+        """Begin to read at a place. SourceError "other_server": another one answers, as after a failover behind one address."""
+        self._server.close()
+        place, server = self._place, self._server.identity()
+        if server != place.server:
+            raise SourceError(
+                "another server answers", kind="other_server", followed=place.server, server=server, address=self._server.address
+            )
+        return EventStream(self._settings, place.base_name, at, bodies=False)
+
+    def end(self) -> int:
+        """Return where the server writes now."""
+        end = self._server.end()
+        if end is None or end.base_name != self._place.base_name:
+            raise SourceError("the server writes another binlog", kind="other_server", address=self._server.address)
+        return BinlogPosition(self._place.generation, end.number, end.position).number
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._server.close()
+
 
 _NO_STATE: Final = "Create the replica again from a dump (README)"
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from applier.model.errors import ConfigError
-from applier.sources.binlog.dump_place import DumpPlace, place_of_dump
+from applier.sources.binlog.dump import DumpPlace, place_of_dump
 from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet
 from applier.sources.binlog.place import LogPlace, PlaceFinder
 from applier.sources.binlog.position import parse_place, split_file_name

@@ -18,8 +18,8 @@ from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
 from applier.sources.kafka.reading import Found, Reading
 from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.peek import single_record
 from applier.sources.port import Record
-from applier.sources.whole_range import single_record
 
 LEAST_MESSAGES: Final = 100
 MOST_MESSAGES: Final = 5_000

@@ -12,7 +12,7 @@ from applier.model.errors import SourceError
 from applier.model.events import DdlEvent, RowEvent
 from applier.model.position import Place
 from applier.model.range_report import RangeId
-from applier.sources.binlog import range_reading
+from applier.sources.binlog import reader as range_reading
 from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.group import GroupFinder, GroupKind

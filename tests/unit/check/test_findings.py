@@ -9,7 +9,7 @@ from pyspark import SparkConf
 from sqlalchemy.exc import OperationalError
 
 from applier.check import mysql_server
-from applier.check.examination import examine
+from applier.check.everything import examine
 from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
 from applier.check.mysql_server import version_finding
@@ -18,8 +18,7 @@ from applier.check.shared_facts import SharedFacts
 from applier.check.sink import lacking_keys
 from applier.check.spark import examine_spark, java_finding, python_finding, speculation_finding
 from applier.check.time_zone import zone_findings
-from applier.check.topic_events import resolved_findings
-from applier.check.topic_tail import TopicTail
+from applier.check.topic_events import TopicTail, resolved_findings
 from applier.config import load_config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.events import FoldedName, TableName

@@ -5,10 +5,10 @@ import stat
 import pytest
 
 from applier.cli import init as init_command
-from applier.cli import init_source
+from applier.cli import init as init_source
 from applier.cli.main import run
 from applier.config import load_config
-from applier.sources.binlog.dump_place import place_of_dump
+from applier.sources.binlog.dump import place_of_dump
 from tests.rig.dump_directory import TS, dumpling
 
 ANSWERS = ["--servers", "kafka:9092", "--topic", "cdc", "--topic", "^more_.*"]

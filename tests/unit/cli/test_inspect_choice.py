@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.cli.inspect_choice import ShownEvents
+from applier.cli.inspect_option import ShownEvents
 from applier.cli.inspected import Inspected
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation, TableName

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from applier.cli.run_screen import render_run
+from applier.cli.display import render_run
 from applier.model.position import Stream, Ts
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.telemetry.failing import Failing

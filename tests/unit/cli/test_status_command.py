@@ -19,7 +19,7 @@ from applier.sinks.sqlite.sink import SqliteSink
 from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.status import query as status_query
 from applier.status.app import StatusApp
-from applier.status.server import StatusServer
+from applier.status.http_endpoint import StatusServer
 from applier.telemetry.failing import Failing
 from applier.telemetry.run_state import RunState
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.dataframe.binlog_range import LogState, by_file, limited_to_files, place_of
+from applier.dataframe.binlog_source import LogState, by_file, limited_to_files, place_of
 from applier.dataframe.options import read_binlog_options
 from applier.model.errors import ApplierError
 from applier.model.range_report import RangeId

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.dataframe.column_type import Digits, spark_type, wider
+from applier.dataframe.conversion import Digits, spark_type, wider
 from applier.model.events import ColumnShape, Flag
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from applier.dataframe.offsets import check_topics, limited, offsets_in, position_document, ranges_between
+from applier.dataframe.extent import check_topics, limited, offsets_in, position_document, ranges_between
 from applier.model.errors import SourceError
 from applier.model.listing import PartitionExtent
 from applier.model.position import Offset, Stream

@@ -9,9 +9,7 @@ import pytest
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
 from applier.sources.kafka.tso import TSO_TIMELINE
-from applier.status.app import PageParts, StatusApp
-from applier.status.caller import has_token, is_known_host, names_of
-from applier.status.end_notice import EndNotice
+from applier.status.app import EndNotice, PageParts, StatusApp, has_token, is_known_host, names_of
 from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.telemetry.run_state import Counts, RunState

@@ -15,9 +15,9 @@ import pytest
 
 from applier.model.errors import ConfigError
 from applier.model.position import Stream, Ts
-from applier.status import server
+from applier.status import http_endpoint as server
 from applier.status.app import StatusApp
-from applier.status.server import StatusServer
+from applier.status.http_endpoint import StatusServer
 from applier.telemetry.run_state import RunState
 from applier.telemetry.stall import Stall
 from tests.builders.run_state import STATE, W, with_streams

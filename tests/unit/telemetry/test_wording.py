@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.position import MAX_TS, NO_TS, Ts
 from applier.sources.binlog.position import BinlogPosition
-from applier.sources.binlog.stored_timeline import StoredTimeline
+from applier.sources.binlog.timeline import StoredTimeline
 from applier.telemetry.log import spelled, timeline_in_use, use_timeline
 from applier.telemetry.wording import WIDTH, count, duration, named_text, one_line, time_text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.sources.binlog.domain_search import DomainSearch
+from applier.sources.binlog.executed_groups import DomainSearch
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.gtid_set import MariadbGtidSet
 

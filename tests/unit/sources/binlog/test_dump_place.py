@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from applier.model.errors import ConfigError
-from applier.sources.binlog.dump_place import place_of_dump
+from applier.sources.binlog.dump import place_of_dump
 
 # Written by the tools themselves: mariadb-dump and mydumper 0.10 of Debian 12 from a MariaDB 10.11; the others by their source code.
 FORMS = {

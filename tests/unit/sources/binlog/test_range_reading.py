@@ -8,8 +8,9 @@ import pytest
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.position import Place
 from applier.model.range_report import RangeId
-from applier.sources.binlog import content, event_stream, range_reading, reader
+from applier.sources.binlog import content, event_stream, reader
 from applier.sources.binlog import event as kinds
+from applier.sources.binlog import reader as range_reading
 from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.part import PartKind, decode_head, encode_head

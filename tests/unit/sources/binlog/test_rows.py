@@ -10,12 +10,12 @@ from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.events import MARKER_IMAGE, Flag, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
 from applier.model.position import Place
 from applier.selection import TableFilter, TableSelection
-from applier.sources.binlog import image_code, row_code
+from applier.sources.binlog import image_code
+from applier.sources.binlog import image_code as row_code
 from applier.sources.binlog.decoder import BINLOG, BinlogDecoder
 from applier.sources.binlog.event import HEADER_BYTES
-from applier.sources.binlog.image_codec import image_decoder, images_decoder
-from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, decode_head, encode_head
-from applier.sources.binlog.part_event import events_of
+from applier.sources.binlog.image_code import image_decoder, images_decoder
+from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, decode_head, encode_head, events_of
 from applier.sources.binlog.position import STREAM
 from applier.sources.binlog.rows_event import OPERATIONS
 from applier.sources.binlog.table_map import TABLE_ID_BYTES

@@ -14,7 +14,7 @@ from applier.model.range_report import RangeId
 from applier.sources.kafka import extent_query
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.whole_range import read_whole
+from applier.sources.peek import read_whole
 from tests.rig.changing_proxy import changing_proxy
 
 TOPIC = "changefeed"

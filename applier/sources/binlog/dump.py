@@ -1,20 +1,20 @@
-"""Reads the place in the binlog at which a dump was made: from the dump's text, or from the metadata file of mydumper.
-
-Known forms: ``CHANGE MASTER TO`` and ``CHANGE REPLICATION SOURCE TO`` of mariadb-dump and mysqldump, as a statement or a comment, with
-``gtid_slave_pos`` or ``gtid_purged``; mydumper's ``metadata`` of all versions. A dump of a replica that names its own source
-(``--dump-slave``) has the same form, and names places of that source.
-"""
+"""What a dump of MySQL or MariaDB says in terms of their binlog: its position, and its definitions as DDLs of that log."""
 
 import gzip
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from os import SEEK_END
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 import zstandard
 
+from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import ConfigError
+from applier.model.events import DdlEvent
+from applier.sources.binlog.ddl_text import completed, read_tree
+from applier.sources.binlog.query import DUMPED, ddl_type_of, refusal_of, unreadable
 
 HEAD_BYTES: Final = 1 << 20
 """The place stands before the first table."""
@@ -115,3 +115,19 @@ def _of_metadata(text: str) -> DumpPlace | None:
 
 def _plain(gtid_set: str) -> str:
     return "".join(gtid_set.split())
+
+
+_MODES: Final = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+
+
+def as_of_log(ddl: DdlEvent, zone: str) -> DdlEvent:
+    """Return the DDL as a binlog would have it. Its refusal says why the sink cannot repeat it.
+
+    ``zone`` is that of the TIMESTAMP values in its text.
+    """
+    of_log = replace(ddl, session=(("sql_mode", _MODES), ("time_zone", zone)))
+    try:
+        tree = read_tree(ddl.query)
+    except DdlSyntaxError as error:
+        return replace(of_log, refusal=unreadable(str(error)))
+    return replace(of_log, query=completed(tree, DUMPED), ddl_type=ddl_type_of(tree), refusal=refusal_of(tree, 0, 0))
