@@ -12,10 +12,11 @@ from applier.check.privilege import ANYWHERE, privilege_findings
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.model.errors import ConfigError
+from applier.mysql.grants import Grants
+from applier.mysql.session import discard, limits
+from applier.mysql.session_variables import SQL_MODE, zone_on_server
 from applier.sinks.mysql.bulk_session import takes_loads
-from applier.sinks.mysql.grants import Grants
-from applier.sinks.mysql.session import Purpose, discard, limits, open_session
-from applier.sinks.mysql.session_variables import SQL_MODE, variables_of, zone_on_server
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.settings import BulkLoad
 
@@ -38,7 +39,7 @@ def examine_mysql(config: Config, shared: SharedFacts, *, patience_s: float | No
         yield version_finding(str(server.version))
         # Opening the session has set its variables, and read them again.
         yield ok("sink: sql_mode", f"each session sets its own ({SQL_MODE}); the server's is {server.sql_mode or 'empty'}")
-        yield _zone(connection, str(variables_of(settings, 1)["time_zone"]))
+        yield _zone(connection, zone_on_server(settings.time_zone))
         if config.source.ddl_time_zone:
             yield _zone(connection, zone_on_server(config.source.ddl_time_zone), "ddl_time_zone")
         grants = Grants.of(connection)

@@ -11,11 +11,11 @@ from applier.config import Config
 from applier.model.errors import ApplierError, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
+from applier.mysql.grants import Grants
 from applier.planner.table_check import DifferenceKind
 from applier.planner.table_check.difference import silent_change
 from applier.replica.sink_keys import NOT_EXECUTED
 from applier.selection import TableSelection
-from applier.sinks.mysql.grants import Grants
 from applier.sinks.progress import Progress
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS

@@ -9,8 +9,8 @@ from applier.check.finding import CheckFinding, ok, problem, warning
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.model.events import TableName
-from applier.sinks.mysql.grants import Grants
-from applier.sinks.mysql.queries import QUERIES
+from applier.mysql.grants import Grants
+from applier.mysql.queries import QUERIES
 from applier.sources.binlog.settings import BinlogSettings
 
 

@@ -13,9 +13,9 @@ from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
+from applier.database.carried_files import read_text
 from applier.model.errors import ConfigError
 from applier.sinks.address import sink_url
-from applier.sinks.bookkeeping.carried_files import read_text
 from applier.sinks.settings import SCHEMA
 
 EXAMPLE_USER: Final = re.compile(r"'(\w+)'@'%'")

@@ -17,7 +17,7 @@ from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.choice import Consistency
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 from applier.selection import PatternError, TableFilter
 from applier.sinks.address import MYSQL, BadAddress, read_address
 from applier.sinks.settings import SinkSettings

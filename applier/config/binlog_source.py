@@ -12,7 +12,7 @@ from applier.config.selected_source import SelectedSource
 from applier.config.selection import online_ddl_of
 from applier.config.tls import tls_of
 from applier.config.value import parse_url, refuse, split_text
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sinks.address import MYSQL
 from applier.sources.binlog.settings import BinlogSettings

@@ -15,7 +15,7 @@ from applier.config.tls import tls_of
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_url, refuse, split_text
 from applier.model.position import MAX_TS
 from applier.model.topic_name import PartitionLimits, is_named
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 from applier.sinks.address import MYSQL
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings

@@ -1,7 +1,7 @@
 """TLS to the database: which keys go together."""
 
 from applier.config.value import refuse
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 
 _VERIFYING = frozenset({TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY})
 

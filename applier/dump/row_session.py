@@ -15,11 +15,12 @@ from applier.dump.statements import Piece
 from applier.dump.vectors import with_vectors
 from applier.model.errors import SinkError
 from applier.model.events import TableName
+from applier.mysql.errors import translate
+from applier.mysql.quoting import quote_identifier
+from applier.mysql.session import discard, execute_text
 from applier.planner.statement import Phase, Statement
 from applier.sinks.mysql.catalogue import describe
-from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.quoting import quote_identifier
-from applier.sinks.mysql.session import Purpose, discard, execute_text, open_session
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.warnings import HARMLESS, judge_warnings
 from applier.sinks.settings import SinkSettings
 

@@ -10,9 +10,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.model.events import TableName
-from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.quoting import quote_identifier
-from applier.sinks.mysql.session import Purpose, discard, open_session
+from applier.mysql.errors import translate
+from applier.mysql.quoting import quote_identifier
+from applier.mysql.session import discard
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 
 MOST_NAMED: Final = 5

@@ -4,8 +4,7 @@ from typing import Any, Final
 
 from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SinkError, SourceError
 from applier.model.remedy import SKIP_RECORD
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, meaning_of, translate
+from applier.mysql.errors import ErrorVerdict, code_of, meaning_of, translate
 
 BELOW_GC: Final = 8055
 UNKNOWN_VARIABLE: Final = 1193

@@ -12,10 +12,10 @@ import stamina
 
 from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, SourceError
 from applier.model.events import Shape, Value
+from applier.mysql.literals import literal_of
+from applier.mysql.quoting import quote_table
 from applier.planner.port import LookedUpRows
 from applier.sinks.mysql.dialect import MAX_KEYS, MysqlDialect
-from applier.sinks.mysql.literals import literal_of
-from applier.sinks.mysql.quoting import quote_table
 from applier.upstream.failure import may_pass
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import SnapshotSession

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from applier.ddl.zone_use import ZONE_REMEDY
 from applier.model.errors import NeedsOperator
-from applier.sinks.mysql.session import discard, open_comparison
+from applier.mysql.session import discard, open_reader
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import STATEMENT_TIMEOUT_S, failures_explained
 
@@ -31,7 +31,7 @@ class SessionZone:
 
 def _asked(upstream: UpstreamSettings) -> str:
     with failures_explained("asking for its time zone"):
-        connection = open_comparison(upstream.session(), STATEMENT_TIMEOUT_S)
+        connection = open_reader(upstream.server, upstream.time_zone, STATEMENT_TIMEOUT_S)
         try:
             of_sessions, of_system = connection.execute(_ZONE).one()
         finally:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from applier.mysql_client.tls import Tls
-from applier.sinks.settings import SinkSettings
+from applier.mysql.session import ServerAddress
+from applier.mysql.tls import Tls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +14,7 @@ class UpstreamSettings:
     tls: Tls = field(default_factory=Tls)
     time_zone: str = "UTC"
 
-    def session(self) -> SinkSettings:
-        """Return the settings of a session: upstream is a server of the MySQL family."""
-        return SinkSettings(url=self.url, tls=self.tls, time_zone=self.time_zone, name="upstream")
+    @property
+    def server(self) -> ServerAddress:
+        """Return its address as a server of the MySQL family."""
+        return ServerAddress(url=self.url, tls=self.tls, name="upstream")

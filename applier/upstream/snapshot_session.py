@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import SinkError, SourceError
-from applier.sinks.mysql.session import discard, open_comparison, read_named, read_undecoded
+from applier.mysql.session import discard, open_reader, read_named, read_undecoded
 from applier.upstream.failure import explained
 from applier.upstream.settings import UpstreamSettings
 
@@ -35,7 +35,7 @@ class SnapshotSession:
     def __init__(self, settings: UpstreamSettings, ts: int) -> None:
         self._ts = ts
         with failures_explained("connecting to upstream", snapshot=ts):
-            self._connection = open_comparison(settings.session(), STATEMENT_TIMEOUT_S)
+            self._connection = open_reader(settings.server, settings.time_zone, STATEMENT_TIMEOUT_S)
         try:
             self._set_snapshot()
         except BaseException:

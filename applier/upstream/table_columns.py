@@ -11,9 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import ColumnShape, Flag, Shape, TableName, Value
+from applier.mysql.quoting import quote_identifier
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql.catalogue import labels_of
-from applier.sinks.mysql.quoting import quote_identifier
 
 Read: TypeAlias = Callable[[bytes], Value]
 Shown: TypeAlias = Mapping[str, Any]

@@ -11,9 +11,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
+from applier.mysql.errors import code_of, translate
+from applier.mysql.session import ServerSession, discard, read_checked
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.mysql.errors import code_of, translate
-from applier.sinks.mysql.session import ServerSession, discard, open_comparison, read_checked
+from applier.sinks.mysql.session import open_comparison
 from applier.sinks.settings import SinkSettings
 from applier.verify.mysql_tables import kind_of_version, read_names, read_tables
 from applier.verify.mysql_text import TableText

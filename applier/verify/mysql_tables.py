@@ -10,9 +10,9 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type
 from applier.model.events import TableName
+from applier.mysql.information_schema import CatalogueView, Row, read_view
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.catalogue import describe
-from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
 from applier.sinks.reserved import SYSTEM_SCHEMAS
 from applier.verify.side import Names, ServerKind, SideColumn, SideTable
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
-from applier.sinks.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
+from applier.mysql.quoting import quote_identifier, quote_table
 from applier.verify.column_pair import VARIABLE, ColumnPair, Form
 from applier.verify.scope import DIGEST_BITS, Key, Scope
 from applier.verify.side import ServerKind, SideColumn, SideTable

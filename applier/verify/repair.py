@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
 from applier.model.position import Ts
+from applier.mysql.session_variables import SQL_MODE
 from applier.planner.port import Dialect, Literal
-from applier.sinks.mysql.session_variables import SQL_MODE
 from applier.telemetry.wording import count, one_line, time_text
 from applier.verify.column_pair import ColumnPair
 from applier.verify.difference import RowDifference, RowState, TableResult

@@ -5,8 +5,8 @@ import sqlite3
 import pytest
 from alembic.script import ScriptDirectory
 
+from applier.database.carried_files import path as carried_path
 from applier.model.errors import FatalSinkError
-from applier.sinks.bookkeeping.carried_files import path as carried_path
 from tests.builders.first_version import END_TS, HALF_TS, changefeed, text
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica

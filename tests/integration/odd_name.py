@@ -7,7 +7,8 @@ from zlib import crc32
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.session import Purpose, driver_of, open_session
+from applier.mysql.session import driver_of
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 
 SCHEMA = "catalogue-täble %s:x"

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from applier.sinks.mysql.session import driver_of
+from applier.mysql.session import driver_of
 
 
 @contextmanager

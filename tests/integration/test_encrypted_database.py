@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import make_url, text
 
 from applier.model.errors import FatalSinkError
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 from applier.sinks.mysql.session import Purpose, open_session
 from tests.integration.mysql_replica import run, settings
 from tests.rig.certificate import Certificates

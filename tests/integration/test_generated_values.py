@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from applier.sinks.mysql.session_variables import SQL_MODE
+from applier.mysql.session_variables import SQL_MODE
 from tests.unit.sinks.sqlite.test_expression import EXPRESSED, ROW, TABLE
 
 SCHEMA = "applier_test_generated"

@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import text
 
 from applier.model.errors import Fenced, RetryableSinkError
+from applier.mysql.session import discard
 from applier.sinks.mysql import lock_wait, ownership
 from applier.sinks.mysql.lock_wait import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder
-from applier.sinks.mysql.session import discard
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.write_outcome import WriteState
 from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, engine, read, replica, run, settings

@@ -10,9 +10,10 @@ from applier.model.errors import (
     FatalSinkError,
     RetryableSinkError,
 )
-from applier.mysql_client.tls import Tls, TlsMode
-from applier.sinks.mysql.session import Purpose, discard, open_session
-from applier.sinks.mysql.session_variables import SQL_MODE
+from applier.mysql.session import discard
+from applier.mysql.session_variables import SQL_MODE
+from applier.mysql.tls import Tls, TlsMode
+from applier.sinks.mysql.session import Purpose, open_session
 from tests.integration.mysql_replica import run, settings
 
 

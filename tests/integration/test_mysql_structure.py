@@ -6,8 +6,9 @@ import pytest
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.information_schema import FEW
-from applier.sinks.mysql.session import Purpose, discard, open_session
+from applier.mysql.information_schema import FEW
+from applier.mysql.session import discard
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.structure.expression import Expression
 from applier.sinks.mysql.structure.model import (
     Check,

@@ -9,7 +9,7 @@ import pytest
 
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import FatalSinkError
-from applier.sinks.mysql.literals import text
+from applier.mysql.literals import text
 from applier.verify.comparison import LEAF_ROWS
 from applier.verify.difference import Report, RowState
 from applier.verify.recheck import Patience

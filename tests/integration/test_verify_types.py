@@ -6,10 +6,11 @@ from itertools import pairwise
 import pytest
 
 from applier.model.events import TableName
+from applier.mysql.session import execute_text
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.session import Purpose, execute_text, open_session
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 from applier.verify.difference import RowState
 from tests.integration.literal_case import CASES, KEYED, Case, exact_row

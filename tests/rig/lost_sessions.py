@@ -17,7 +17,7 @@ import pytest
 from pymysql.constants import CR
 
 from applier.demo.simulator.mysql_oracle import connect
-from applier.mysql_client.encryption import DriverConnection
+from applier.mysql.connection import DriverConnection
 
 SETTING_UP = re.compile(
     r"SET NAMES|SET sql_mode|SET AUTOCOMMIT|SELECT (VERSION|DATABASE)\(\)|SELECT @@(transaction_isolation|tx_isolation|sql_mode)"

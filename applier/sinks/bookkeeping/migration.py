@@ -8,8 +8,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
+from applier.database.carried_files import path
 from applier.model.errors import FatalSinkError
-from applier.sinks.bookkeeping.carried_files import path
 from applier.sinks.settings import SCHEMA
 
 

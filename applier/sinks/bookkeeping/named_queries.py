@@ -4,19 +4,16 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
-from sqlalchemy import BindParameter, TextClause, bindparam, text
+from sqlalchemy import TextClause
 
-from applier.sinks.bookkeeping.carried_files import read_text
+from applier.database.named_statements import clause, read_statements
 from applier.sinks.settings import SCHEMA
 
 BOOKKEEPING = "sql/queries.sql"
 
 _TABLE = re.compile(r"\bapplier\.(\w+)")
 _SCHEMA = re.compile(r"\bapplier\b")
-_NAMED = re.compile(r"^-- (?P<name>\w+): .+\n(?P<body>[^;]+);", re.MULTILINE)
-_LISTED = re.compile(r"\bIN :(\w+)")
 # What SQLite writes differently. It has no schemas, no row locks (BEGIN IMMEDIATE locks the file), and other functions of time.
 _SQLITE = (
     (re.compile(r"\s+(FOR UPDATE|LOCK IN SHARE MODE)$"), ""),
@@ -31,8 +28,8 @@ def load_queries(dialect: str, file: str = BOOKKEEPING, schema: str = SCHEMA) ->
     ``schema`` is where the bookkeeping lies: the prefix of its tables in SQLite. Values are bound as ``:name``; one after IN takes a list.
     """
     # Read from the file once per process: the statements are the same for every replica of a schema.
-    found = _NAMED.finditer(read_text(file))
-    return MappingProxyType({match["name"]: _clause(_spell(_placed(match["body"].strip(), dialect, schema), dialect)) for match in found})
+    placed = {name: _placed(statement, dialect, schema) for name, statement in read_statements(file).items()}
+    return MappingProxyType({name: clause(_spell(statement, dialect)) for name, statement in placed.items()})
 
 
 def _placed(statement: str, dialect: str, schema: str) -> str:
@@ -40,11 +37,6 @@ def _placed(statement: str, dialect: str, schema: str) -> str:
     if dialect == "sqlite":
         return _TABLE.sub(rf'"{schema}_\1"', statement)
     return statement if schema == SCHEMA else _SCHEMA.sub(f"`{schema}`", statement)
-
-
-def _clause(statement: str) -> TextClause:
-    lists: list[BindParameter[Any]] = [bindparam(name, expanding=True) for name in _LISTED.findall(statement)]
-    return text(statement).bindparams(*lists)
 
 
 def _spell(statement: str, dialect: str) -> str:

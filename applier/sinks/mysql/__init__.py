@@ -1,5 +1,5 @@
-"""The sink of MySQL, MariaDB and TiDB.
+"""The sink of MySQL, MariaDB and TiDB; the client of these servers is ``applier.mysql``.
 
-Read ``sink`` first, then ``write_session``; ``ownership`` keeps other runs away, ``dialect`` renders statements, ``error_table``
-is the table of error codes, ``ddl`` runs DDLs, ``structure`` describes tables.
+Read ``sink`` first, then ``write_session``; ``ownership`` keeps other runs away, ``dialect`` renders statements, ``ddl`` runs DDLs,
+``structure`` describes tables.
 """

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from applier.model.errors import ApplierError
 from applier.model.events import Flag
+from applier.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, STRINGS, TEXTS, greatest_ordinal, is_float32
 from applier.planner.port import RowsLines, WireColumn
 from applier.sinks.mysql.fitting import (
     MOST_DIGITS,
@@ -26,7 +27,6 @@ from applier.sinks.mysql.fitting import (
     fraction_digits,
     needs_every_value,
 )
-from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, STRINGS, TEXTS, greatest_ordinal, is_float32
 
 FIELD_END: Final = "\x1f"
 LINE_END: Final = "\x1e"

@@ -8,10 +8,10 @@ read from text as REPLACE reads it from a literal goes through a variable: bytes
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql.bulk_lines import ESCAPE, FIELD_END, LINE_END
 from applier.sinks.mysql.fitting import data_type_of
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
 
 FILE_NAME: Final = "applier-rows"
 """The name that the statement asks for. There is no such file: the rows are sent from memory, and no other name is answered."""

@@ -14,8 +14,8 @@ from pymysql.constants import COMMAND
 from sqlalchemy import Connection
 
 from applier.model.errors import FatalSinkError
+from applier.mysql.queries import QUERIES
 from applier.sinks.mysql.bulk_load import FILE_NAME
-from applier.sinks.mysql.queries import QUERIES
 
 PACKET_BYTES: Final = 64 * 1024
 _COUNTS: Final = re.compile(rb"Records: (\d+) +Deleted: \d+ +Skipped: (\d+) +Warnings: \d+")

@@ -9,11 +9,10 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from applier.model.errors import BulkRefused, BulkUnavailable, RowRefused, SinkError
+from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.mysql.session import driven
 from applier.planner.statement import Statement
 from applier.sinks.mysql.bulk_session import send_load
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
-from applier.sinks.mysql.session import driven
 from applier.sinks.mysql.warnings import judge_warnings
 
 COUNTED_WARNINGS: Final = 65_535

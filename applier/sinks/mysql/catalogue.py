@@ -12,10 +12,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, exists, literal, select, union_all
 
 from applier.model.events import FoldedName, TableName
+from applier.mysql.information_schema import FEW, CatalogueView, Row, read_view
+from applier.mysql.names import spellings, sql_name
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
-from applier.sinks.mysql.information_schema import FEW, CatalogueView, Row, read_view
-from applier.sinks.mysql.names import spellings, sql_name
 from applier.sinks.mysql.structure.generated import names_computed_otherwise
 
 _COLUMNS: Final = CatalogueView(

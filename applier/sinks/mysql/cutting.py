@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.errors import RowRefused
+from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import TableDescription
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
 
 TARGET_BYTES: Final = 1024 * 1024
 """Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""

@@ -9,14 +9,14 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from applier.mysql.literals import comparable_of
+from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
 from applier.sinks.mysql.bulk_lines import lines_of
 from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.cutting import COMMAND_BYTES, TARGET_BYTES, Cutter, head_of, most_rows_of
 from applier.sinks.mysql.fitting import fitting_literal_of
-from applier.sinks.mysql.literals import comparable_of
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
 from applier.sinks.mysql.reads import MOST_READS, listed_reads, read_of
 from applier.sinks.mysql.row import rows_text_of
 from applier.sinks.mysql.whole_rows import MysqlWholeRows

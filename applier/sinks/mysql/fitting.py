@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.model.events import STRING_TYPES, Flag
+from applier.mysql.literals import FLOATS, literal_of, vector
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
-from applier.sinks.mysql.literals import FLOATS, literal_of, vector
 
 _INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})

@@ -9,11 +9,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import RetryableSinkError, SinkFull
+from applier.mysql.errors import translate
+from applier.mysql.session import ServerSession, discard, transaction
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
-from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.registry import lock_holder
-from applier.sinks.mysql.session import Purpose, ServerSession, discard, open_session, transaction
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 
 BEATS_PER_LEASE = 10

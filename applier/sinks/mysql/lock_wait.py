@@ -12,12 +12,12 @@ from itertools import chain, repeat
 from sqlalchemy import Connection
 
 from applier.model.errors import RetryableSinkError
+from applier.mysql.session import transaction
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, fenced
 from applier.sinks.lock_wait_log import log_lock_wait
 from applier.sinks.mysql.heartbeat import STILL_BEATS, interval_s
 from applier.sinks.mysql.registry import SessionRegistry, end_holder, release_lock, take_lock
-from applier.sinks.mysql.session import transaction
 from applier.sinks.settings import SinkSettings
 
 LOCK_SLICE_S = 1

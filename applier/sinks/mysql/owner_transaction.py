@@ -8,10 +8,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import RetryableSinkError, SinkError, UnknownOutcome
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import meaning_of, translate
+from applier.mysql.errors import ErrorVerdict, meaning_of, translate
+from applier.mysql.session import roll_back
 from applier.sinks.mysql.ownership import Ownership
-from applier.sinks.mysql.session import roll_back
 
 T = TypeVar("T")
 

@@ -15,15 +15,16 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError
+from applier.mysql.errors import is_lost_session, translate
+from applier.mysql.queries import QUERIES
+from applier.mysql.session import ServerSession, discard, session_id, transaction
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable
-from applier.sinks.mysql.errors import is_lost_session, translate
 from applier.sinks.mysql.heartbeat import Heartbeat
 from applier.sinks.mysql.lock_wait import LockWait
-from applier.sinks.mysql.queries import QUERIES
 from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder
-from applier.sinks.mysql.session import Purpose, ServerSession, discard, open_session, session_id, transaction
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.settings import SCHEMA, SinkSettings
 

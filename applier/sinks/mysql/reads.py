@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
 
 MOST_READS: Final = 100
 """Keys of a READ: each row is compared with half of them, so that the server says by its own rules which key it belongs to."""

@@ -13,11 +13,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import FatalSinkError
+from applier.mysql.errors import code_of
+from applier.mysql.queries import QUERIES
+from applier.mysql.session import transaction
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import SessionRow, SessionTable
-from applier.sinks.mysql.errors import code_of
-from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session import transaction
 
 NO_SUCH_THREAD = 1094
 

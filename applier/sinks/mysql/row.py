@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from applier.model.errors import ApplierError
 from applier.model.events import STRING_TYPES, Flag
+from applier.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
 from applier.planner.port import Literal, RowsText, WireColumn
 from applier.sinks.mysql.fitting import (
     MOST_DIGITS,
@@ -28,7 +29,6 @@ from applier.sinks.mysql.fitting import (
     fraction_digits,
     needs_every_value,
 )
-from applier.sinks.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
 
 MAX_COLUMNS: Final = 4096
 """Columns of the sink whose functions are kept."""

@@ -1,31 +1,26 @@
-"""Sessions of MySQL, MariaDB and TiDB: opened with fixed settings, so that a server's defaults never change what is written.
+"""The sessions of a sink of the MySQL family, each for one purpose: how long it waits, and what its variables are."""
 
-There is no pool, and nothing reconnects: each session has one purpose and one owner, who discards a lost one and opens another. Its errors
-are SQLAlchemy's, whichever way a statement is sent.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import cache
-from typing import Any
 
-import pymysql
-from pymysql.constants import CLIENT
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import InvariantViolation
-from applier.mysql_client.encryption import DriverConnection, tls_arguments
-from applier.mysql_client.tls import Tls
-from applier.sinks.address import connect_timeout_of, sink_url
-from applier.sinks.mysql.errors import translate
-from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session_variables import SQL_MODE, comparison_variables_of, set_variables, variables_of
+from applier.mysql.errors import translate
+from applier.mysql.session import (
+    Limits,
+    ServerAddress,
+    ServerSession,
+    discard,
+    open_reader,
+    open_server_session,
+    transaction,
+)
+from applier.mysql.session_variables import fixed_variables, reading_variables
+from applier.sinks.address import sink_url
 from applier.sinks.settings import BulkLoad, SinkSettings
-from applier.sinks.single_session import SingleSession, never_replace
 
-CONNECT_TIMEOUT_S = 10
 GLANCE_S = 3
 """How long somebody who looks at a page waits for each step of the answer."""
 WRITER_IDLE_S = 600
@@ -51,31 +46,14 @@ class Purpose(Enum):
     """Reads a little for somebody who waits for it."""
 
 
-class ServerSession(SingleSession):
-    """One session of a server of the MySQL family, as ``open_session`` sets it up. It cannot reconnect."""
-
-    checks_keys = False
-    """Whether ``foreign_key_checks`` was switched on since."""
-
-    def end(self) -> None:
-        """Close the socket: PyMySQL opens no other one."""
-        driver_of(self)._force_close()  # noqa: SLF001 - close() would wait for a server that is silent
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it is known to be lost: no statement can be sent any more."""
-        return self.closed or not driver_of(self).open
-
-
 def open_session(settings: SinkSettings, purpose: Purpose) -> ServerSession:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
-    return _open(settings, purpose, variables_of(settings, _idle_s(purpose)), settings.lock_wait_timeout_s + settings.silence_s)
+    return open_server_session(server_of(settings), variables_of(settings, _idle_s(purpose)), _limits(settings, purpose))
 
 
 def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> ServerSession:
     """Open a session that only reads, on upstream or the sink; errors as those of ``open_session``. It needs no privilege but SELECT."""
-    wanted = comparison_variables_of(settings, statement_timeout_s)
-    return _open(settings, Purpose.COMPARE, wanted, statement_timeout_s + settings.silence_s)
+    return open_reader(server_of(settings), settings.time_zone, statement_timeout_s)
 
 
 @contextmanager
@@ -84,7 +62,8 @@ def glancing(settings: SinkSettings) -> Iterator[Connection]:
 
     Errors: those of ``open_session``.
     """
-    connection = _open(settings, Purpose.GLANCE, comparison_variables_of(settings, GLANCE_S), GLANCE_S)
+    limits = Limits(GLANCE_S, connect_timeout_s=GLANCE_S)
+    connection = open_server_session(server_of(settings), reading_variables(settings.time_zone, GLANCE_S), limits)
     try:
         with transaction(connection):
             yield connection
@@ -94,180 +73,24 @@ def glancing(settings: SinkSettings) -> Iterator[Connection]:
         discard(connection)
 
 
-def _open(settings: SinkSettings, purpose: Purpose, wanted: Mapping[str, str | float], read_timeout_s: int) -> ServerSession:
-    try:
-        loads = purpose is Purpose.WRITE and settings.bulk_load is BulkLoad.AUTO
-        connection = ServerSession(_engine(settings.url, settings.tls, purpose, read_timeout_s, settings.lease_s, loads=loads))
-    except (SQLAlchemyError, OSError, RuntimeError) as error:
-        raise translate(error, "connecting", replica=settings.name) from error
-    try:
-        set_variables(connection, wanted)
-    except BaseException:
-        discard(connection)
-        raise
-    return connection
+def server_of(settings: SinkSettings) -> ServerAddress:
+    """Return where the sink is. ConfigError: its URL is not allowed."""
+    sink_url(settings.url)
+    return ServerAddress(url=settings.url, tls=settings.tls, name=settings.name)
 
 
-def discard(connection: Connection | None) -> None:
-    """Close a session whatever its state; what it had not committed is rolled back by the server."""
-    if connection is None:
-        return
-    connection.close()
+def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
+    """Return the variables of a session that writes to the sink."""
+    return fixed_variables(settings.time_zone, settings.lock_wait_timeout_s, idle_s, checks_rows=settings.checks_rows)
 
 
-@contextmanager
-def transaction(connection: Connection) -> Iterator[Connection]:
-    """Commit at the end of the block; roll back, as far as the connection still can, when it raises."""
-    try:
-        yield connection
-        connection.commit()
-    except BaseException:
-        roll_back(connection)
-        raise
-
-
-def roll_back(connection: Connection) -> None:
-    """Roll back; a session that cannot any more is ended, and the server rolls back."""
-    try:
-        connection.rollback()
-    except (SQLAlchemyError, OSError):
-        connection.invalidate()
-
-
-@contextmanager
-def driven(connection: Connection) -> Iterator[pymysql.Connection]:
-    """Give PyMySQL's own connection to the block; its errors come out as SQLAlchemy's, without the statement."""
-    try:
-        yield driver_of(connection)
-    except (pymysql.err.MySQLError, OSError) as error:
-        raise DBAPIError(None, None, error, hide_parameters=True) from error
-    except (KeyboardInterrupt, SystemExit):
-        # The answer to the block's statement would be taken for that of the next one.
-        connection.invalidate()
-        raise
-
-
-def execute_text(connection: Connection, statement: bytes | str) -> tuple[int, int]:
-    """Run a whole statement without parameters (nothing in it is looked for) and return (rows affected, warnings).
-
-    Bytes are sent as they are: the session's character set is utf8mb4.
-    """
-    with driven(connection) as driver, driver.cursor() as cursor:
-        return cursor.execute(statement), cursor.warning_count
-
-
-def read_rows(connection: Connection, query: bytes | str) -> list[tuple[Any, ...]]:
-    """Run a query without parameters and return its rows, every value as PyMySQL reads it."""
-    with driven(connection) as driver, driver.cursor() as cursor:
-        cursor.execute(query)
-        return list(cursor.fetchall())
-
-
-@contextmanager
-def _undecoded(connection: Connection) -> Iterator[pymysql.Connection]:
-    """Let texts come as bytes in the block: PyMySQL decodes with the session's character set, and raises where that fails."""
-    with driven(connection) as driver:
-        driver.use_unicode = False
-        try:
-            yield driver
-        finally:
-            driver.use_unicode = True
-
-
-def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
-    """Run a query without parameters and return its rows with every text as the bytes that came.
-
-    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set.
-    """
-    with _undecoded(connection) as driver, driver.cursor() as cursor:
-        cursor.execute(query)
-        return list(cursor.fetchall())
-
-
-def read_undecoded(connection: Connection, query: str) -> list[tuple[bytes | None, ...]]:
-    """Run a query without parameters and return its rows, every value as the bytes that came."""
-    with _undecoded(connection) as driver:
-        decoders, driver.decoders = driver.decoders, {}
-        try:
-            with driver.cursor() as cursor:
-                cursor.execute(query)
-                return list(cursor.fetchall())
-        finally:
-            driver.decoders = decoders
-
-
-def read_checked(connection: Connection, query: str) -> tuple[list[tuple[Any, ...]], list[tuple[int, str]]]:
-    """Run a query as ``read_bytes`` does, and return the warnings (code, message) that it raised, too."""
-    with _undecoded(connection) as driver, driver.cursor() as cursor:
-        cursor.execute(query)
-        rows = list(cursor.fetchall())
-        warned = driver.show_warnings() if cursor.warning_count else ()
-        return rows, [(int(code), str(_decoded(message))) for _, code, message in warned]
-
-
-def read_named(connection: Connection, query: str, values: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Run a query with ``%s`` for each value and return its rows by column name, in upper case, with every text decoded.
-
-    What is no UTF-8 (MariaDB shows binary literals as they are) becomes halves of surrogate pairs.
-    """
-    with _undecoded(connection) as driver, driver.cursor() as cursor:
-        cursor.execute(query, values)
-        names = [str(column[0]).upper() for column in cursor.description or ()]
-        return [dict(zip(names, map(_decoded, row), strict=True)) for row in cursor.fetchall()]
-
-
-def _decoded(value: Any) -> Any:
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
-
-
-def driver_of(connection: Connection) -> pymysql.Connection:
-    """Return PyMySQL's own connection. What is sent through it belongs into ``driven``."""
-    driver = connection.connection.driver_connection
-    if not isinstance(driver, pymysql.Connection):
-        message = "the session does not use PyMySQL"
-        raise InvariantViolation(message, driver=type(driver).__name__)
-    return driver
-
-
-def session_id(connection: Connection) -> int:
-    """Return the server's number of this session."""
-    return int(connection.execute(QUERIES["session_id"]).scalar_one())
-
-
-@cache
-def _engine(url: str, tls: Tls, purpose: Purpose, read_timeout_s: int, lease_s: float, *, loads: bool) -> Engine:
-    # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
-    address = sink_url(url)
-    connect_timeout_s = connect_timeout_of(address, CONNECT_TIMEOUT_S)
-    timeout_s: float | None = read_timeout_s
+def _limits(settings: SinkSettings, purpose: Purpose) -> Limits:
     if purpose is Purpose.OWN:
-        timeout_s = None  # a DDL may run for hours, and is silent meanwhile
+        return Limits(None)
     if purpose is Purpose.BEAT:
-        timeout_s = max(2, lease_s)
-        connect_timeout_s = min(connect_timeout_s, max(2, int(lease_s)))
-    if purpose is Purpose.GLANCE:
-        connect_timeout_s = min(connect_timeout_s, GLANCE_S)
-    # These override the options of the URL; `sink_url` allows only harmless ones.
-    forced: dict[str, Any] = {
-        "autocommit": False,
-        "charset": "utf8mb4",
-        # Before SQLAlchemy asks: it would quote names as ANSI_QUOTES of the server's own mode wants, and this is the session's mode.
-        "sql_mode": SQL_MODE,
-        "connect_timeout": connect_timeout_s,
-        "read_timeout": timeout_s,
-        "write_timeout": timeout_s,
-        # PyMySQL answers no request for a file. A session that loads tells the server that it can: see ``bulk_session``.
-        "local_infile": False,
-        "client_flag": CLIENT.LOCAL_FILES if loads else 0,
-    }
-    if address.password is not None:
-        forced["password"] = str(address.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be
-    # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
-    arguments = forced | tls_arguments(tls)
-    engine = create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
-    never_replace(engine)
-    event.listen(engine, "do_connect", lambda dialect, record, args, options: DriverConnection(*args, **options))  # noqa: ARG005 - its form
-    return engine
+        return Limits(max(2, settings.lease_s), connect_timeout_s=max(2, int(settings.lease_s)))
+    loads = purpose is Purpose.WRITE and settings.bulk_load is BulkLoad.AUTO
+    return Limits(settings.lock_wait_timeout_s + settings.silence_s, loads=loads)
 
 
 def _idle_s(purpose: Purpose) -> int:
@@ -278,9 +101,3 @@ def _idle_s(purpose: Purpose) -> int:
             return YEAR_S
         case Purpose.CONTROL | Purpose.BEAT | Purpose.COMPARE | Purpose.GLANCE:
             return DAY_S
-
-
-def limits(connection: Connection) -> tuple[int, int]:
-    """Return the largest statement that the server takes, in bytes, and how many warnings of a statement it shows."""
-    max_packet_bytes, max_warnings = connection.execute(QUERIES["limits"]).one()
-    return int(max_packet_bytes), int(max_warnings)

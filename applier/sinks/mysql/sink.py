@@ -10,6 +10,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
+from applier.mysql.errors import translate
+from applier.mysql.queries import FILE, QUERIES
+from applier.mysql.session import ServerSession, discard, limits, transaction
 from applier.planner.catalogue import TableDescription
 from applier.planner.key_actions import KeyLink
 from applier.planner.table_check import SinkTable
@@ -24,13 +27,11 @@ from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.ddl.loaded import run_loaded
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.errors import translate
 from applier.sinks.mysql.foreign_keys import foreign_keys
 from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
-from applier.sinks.mysql.queries import FILE, QUERIES
 from applier.sinks.mysql.registry import release_lock, take_lock
-from applier.sinks.mysql.session import Purpose, ServerSession, discard, limits, open_session, transaction
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.write_session import close_writer_sessions

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
+from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql.cutting import COMMAND_BYTES, Cutter, head_of, most_rows_of, too_large
 from applier.sinks.mysql.fitting import data_type_of
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
 
 Comparison: TypeAlias = Callable[[str], str]
 """Literal -> the condition under which a column stores its value, or by which its rows are ordered."""

@@ -12,15 +12,15 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, SinkError, UnknownOutcome
+from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.mysql.session import ServerSession, discard, execute_text, read_rows, roll_back
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState
 from applier.sinks.deleted_rows import check_deleted
 from applier.sinks.mysql.bulk_write import load
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 from applier.sinks.mysql.registry import SessionRegistry
-from applier.sinks.mysql.session import Purpose, ServerSession, discard, execute_text, open_session, read_rows, roll_back
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.warnings import judge_warnings
 from applier.sinks.settings import SinkSettings
 

@@ -17,9 +17,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from applier.database.single_session import SingleSession, never_replace
 from applier.model.errors import FatalSinkError
 from applier.sinks.address import sink_url
-from applier.sinks.single_session import SingleSession, never_replace
 from applier.sinks.sqlite.errors import translate
 
 OLDEST: Final = (3, 37, 0)

@@ -7,7 +7,7 @@ from pymysql.constants import CR, ER
 from sqlalchemy.engine import make_url
 
 from applier.model.errors import NeedsOperator, SourceError
-from applier.mysql_client.encryption import NO_SUCH_PROTOCOL, DriverConnection, tls_arguments
+from applier.mysql.connection import NO_SUCH_PROTOCOL, DriverConnection, tls_arguments
 from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, parse_gtid_set
 from applier.sources.binlog.position import split_file_name
 from applier.sources.binlog.settings import BinlogSettings

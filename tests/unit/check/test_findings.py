@@ -23,11 +23,11 @@ from applier.config import load_config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
+from applier.mysql.grants import Grants
 from applier.planner.key_actions import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
-from applier.sinks.mysql.grants import Grants
 from applier.sinks.mysql.shared_locks import server_without_shared_locks
 from applier.spark import speculation
 

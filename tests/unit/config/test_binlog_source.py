@@ -7,7 +7,7 @@ from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 
 BINLOG = {"kind": "binlog", "url": "mysql+pymysql://applier@primary:3306/"}
 KAFKA = {"bootstrap_servers": "kafka:9092", "topics": ["changefeed"]}

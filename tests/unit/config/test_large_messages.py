@@ -4,7 +4,7 @@ import pytest
 
 from applier.config import load_config
 from applier.model.errors import ConfigError
-from applier.mysql_client.tls import Tls, TlsMode
+from applier.mysql.tls import Tls, TlsMode
 from applier.run.decoding import decoder_for
 from applier.sources.claim_check.settings import MAX_OBJECT_BYTES, ClaimCheckSettings
 

@@ -4,7 +4,8 @@ import pymysql
 import pytest
 from sqlalchemy import text
 
-from applier.sinks.mysql.session import Purpose, discard, open_session, read_named
+from applier.mysql.session import discard, read_named
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 from tests.rig.tidb import GC_ERROR, tidb_server
 

@@ -15,12 +15,12 @@ from sqlalchemy import column as sql_column
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.postcondition import Postcondition, postconditions_of
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.names import spellings, sql_name
+from applier.mysql.quoting import quote_identifier
 from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.existence import DROPS, SCHEMAS, has_existence
 from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.ddl.snapshot import snapshot, states_of
-from applier.sinks.mysql.names import spellings, sql_name
-from applier.sinks.mysql.quoting import quote_identifier
 from applier.sinks.mysql.structure.difference import difference
 from applier.sinks.mysql.structure.model import TableStructure
 

@@ -16,10 +16,10 @@ from sqlalchemy import Connection
 
 from applier.ddl.beside import online
 from applier.model.events import DdlEvent, FoldedName
+from applier.mysql.errors import code_of
+from applier.mysql.session import discard
 from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.statement import send
-from applier.sinks.mysql.errors import code_of
-from applier.sinks.mysql.session import discard
 
 Touches = frozenset[FoldedName] | None
 _log = logging.getLogger(__name__)

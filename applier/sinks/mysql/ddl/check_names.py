@@ -12,8 +12,8 @@ from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.names import spellings
 from applier.sinks.bookkeeping.past_ddls import PastDdls
-from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.structure.expression import Expression
 from applier.sinks.mysql.structure.reader import read_check_names
 

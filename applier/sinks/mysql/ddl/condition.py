@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from applier.ddl import parse_ddl
 from applier.ddl.conditions import Present, Resolved, has_conditions, resolved
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.mysql.names import spellings
+from applier.mysql.names import spellings
 from applier.sinks.mysql.structure.reader import read_structures
 
 COLUMN_EXISTS: Final = 1060

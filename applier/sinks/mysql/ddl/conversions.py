@@ -8,10 +8,10 @@ from applier.ddl.conversion_rule import Certainty
 from applier.ddl.old_values import OldColumn, Question, is_made_a_point, refuse_other_values
 from applier.ddl.zone_use import TIME_ZONE
 from applier.model.events import DdlEvent
+from applier.mysql.session_variables import zone_on_server
 from applier.sinks.mysql.ddl.old_rows import OldTable
 from applier.sinks.mysql.ddl.plain_values import once_in_zone, plain_condition
 from applier.sinks.mysql.ddl.server import kind_of
-from applier.sinks.mysql.session_variables import zone_on_server
 
 _NEVER: Final = "FALSE"
 

@@ -6,14 +6,13 @@ from typing import Final
 import stamina
 
 from applier.model.errors import RetryableSinkError
+from applier.mysql.errors import ErrorVerdict, is_database_error, meaning_of, translate
 from applier.sinks.mysql.ddl.comparison import Comparison
 from applier.sinks.mysql.ddl.intents import Intent, Intents
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
 from applier.sinks.mysql.ddl.refusal import found_otherwise, refused, result_differs
 from applier.sinks.mysql.ddl.sessions import wait_until_ended
 from applier.sinks.mysql.ddl.statement import run_statement
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import is_database_error, meaning_of, translate
 from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
 from applier.sinks.settings import SinkSettings
 

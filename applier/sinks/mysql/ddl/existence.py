@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, DdlStatement
-from applier.sinks.mysql.names import schema_spelling, spellings
+from applier.mysql.names import schema_spelling, spellings
 
 DROPS: Final = frozenset({DdlKind.DROP_TABLE, DdlKind.DROP_VIEW, DdlKind.DROP_SCHEMA})
 SCHEMAS: Final = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA})

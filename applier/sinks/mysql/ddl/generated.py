@@ -11,8 +11,8 @@ from applier.ddl.remedy import PLAIN_COLUMN
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.names import spellings
 from applier.sinks.mysql.catalogue import holds_row
-from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.structure.generated import known_columns
 
 NO_INDEX: Final = (

@@ -11,6 +11,7 @@ from applier.ddl.adaptation import refuse_inexpressible
 from applier.ddl.postcondition import conditional_columns
 from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
+from applier.mysql.names import names_asked_once
 from applier.planner.table_check import Evidence
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.past_ddls import PastDdls
@@ -28,7 +29,6 @@ from applier.sinks.mysql.ddl.session_zone import in_its_zone
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
-from applier.sinks.mysql.names import names_asked_once
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import Collations
 

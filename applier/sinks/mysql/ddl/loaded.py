@@ -8,11 +8,11 @@ from sqlalchemy import Connection, text
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.adaptation import refuse_inexpressible
 from applier.model.events import DdlEvent
+from applier.mysql.errors import is_database_error, translate
 from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.statement import run_statement
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
-from applier.sinks.mysql.errors import is_database_error, translate
 from applier.sinks.settings import Collations
 
 _HAS_SCHEMA = text("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :name")

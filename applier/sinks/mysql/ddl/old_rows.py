@@ -12,9 +12,9 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.mysql.names import spellings, sql_name
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
-from applier.sinks.mysql.session import read_bytes
+from applier.mysql.names import spellings, sql_name
+from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.session import read_bytes
 from applier.sinks.mysql.structure.model import ColumnStructure
 from applier.sinks.mysql.structure.reader import read_structures
 

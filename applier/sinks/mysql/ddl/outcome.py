@@ -13,12 +13,12 @@ from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.errors import UNKNOWN, ErrorVerdict, meaning_of_code
+from applier.mysql.names import spellings
 from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.existence import has_existence
 from applier.sinks.mysql.ddl.scratch import Scratch, ScratchRefused, own_structure
 from applier.sinks.mysql.ddl.snapshot import States, described_tables, has_moved, snapshot, states_of
-from applier.sinks.mysql.error_table import UNKNOWN, ErrorVerdict, meaning_of_code
-from applier.sinks.mysql.names import spellings
 from applier.sinks.mysql.structure.model import TableStructure
 
 

@@ -17,8 +17,8 @@ from applier.ddl.parser import parse
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
-from applier.sinks.mysql.information_schema import PARTITIONS, read_view
-from applier.sinks.mysql.names import spellings
+from applier.mysql.information_schema import PARTITIONS, read_view
+from applier.mysql.names import spellings
 
 _OWN_COLLATIONS: Final = text(
     "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table"

@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.remedy import OTHER_ROWS
 from applier.model.errors import FatalSinkError, RetryableSinkError, SinkError
+from applier.mysql.errors import code_of, is_known, translate
 from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.sessions import blockers
-from applier.sinks.mysql.errors import code_of, is_known, translate
 
 LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY, SYNTAX_ERROR = 1205, 1146, 1062, 1064
 _NEAR: Final = re.compile(r"near '(.*)' at line", re.DOTALL)

@@ -6,7 +6,7 @@ from applier.ddl.edit import Edit, edited
 from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, IndexStatement, NamePlace
 from applier.model.events import TableName
-from applier.sinks.mysql.quoting import quote_table
+from applier.mysql.quoting import quote_table
 
 _CHARSET_WORDS: Final = frozenset({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
 

@@ -19,10 +19,10 @@ from applier.ddl.tokens import Token
 from applier.ddl.tree import SchemaStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
-from applier.sinks.mysql.errors import code_of
-from applier.sinks.mysql.names import schema_spelling
-from applier.sinks.mysql.quoting import quote_identifier
-from applier.sinks.mysql.session import execute_text, transaction
+from applier.mysql.errors import code_of
+from applier.mysql.names import schema_spelling
+from applier.mysql.quoting import quote_identifier
+from applier.mysql.session import execute_text, transaction
 
 SCHEMA_EXISTS: Final = 1007
 _NAME: Final = re.compile(r"[a-z0-9_]+")

@@ -15,15 +15,14 @@ from typing import Final
 from sqlalchemy import Connection, insert
 
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, server_text
+from applier.mysql.names import schema_spelling, spellings, sql_name
+from applier.mysql.quoting import quote_table
+from applier.mysql.session import execute_text
 from applier.sinks.failpoint import reach
 from applier.sinks.mysql.ddl.retarget import retargeted, with_default
 from applier.sinks.mysql.ddl.schema_default import read_schema_default
 from applier.sinks.mysql.ddl.statement import as_in_sink, send
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, server_text
-from applier.sinks.mysql.names import schema_spelling, spellings, sql_name
-from applier.sinks.mysql.quoting import quote_table
-from applier.sinks.mysql.session import execute_text
 from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import given_name, read_structures
 from applier.sinks.settings import Collations

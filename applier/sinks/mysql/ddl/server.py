@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from applier.ddl.old_values import MARIADB, MYSQL, TIDB
 from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.model.events import TableName
-from applier.sinks.mysql.session_fact import asked_once, version_of
+from applier.mysql.session_variables import asked_once, version_of
 from applier.sinks.settings import Collations
 
 _COLLATIONS: Final = text("SELECT COLLATION_NAME FROM information_schema.COLLATIONS WHERE COLLATION_NAME LIKE 'utf8mb4\\_0900\\_%'")

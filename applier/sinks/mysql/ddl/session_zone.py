@@ -7,8 +7,8 @@ from sqlalchemy import Connection, text
 from applier.ddl.zone_use import TIME_ZONE, in_zone_of_need
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.mysql.session_variables import zone_on_server
 from applier.sinks.mysql.ddl.old_rows import OldTable
-from applier.sinks.mysql.session_variables import zone_on_server
 
 _KNOWN: Final = text("SELECT CONVERT_TZ('2020-01-01 00:00:00', '+00:00', :zone) IS NOT NULL")
 _REMEDY: Final = (

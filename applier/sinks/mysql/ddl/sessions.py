@@ -10,14 +10,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.ddl.beside import online, runs_beside
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
+from applier.mysql.errors import ErrorVerdict, meaning_of, translate
+from applier.mysql.queries import QUERIES
+from applier.mysql.session import roll_back, session_id, transaction
 from applier.sinks.mysql.ddl.generated import known_to
 from applier.sinks.mysql.ddl.rewrite import sink_statement
 from applier.sinks.mysql.ddl.server import target_of
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import meaning_of, translate
-from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session import roll_back, session_id, transaction
 from applier.sinks.settings import Collations
 
 POLL_S: Final = 0.5

@@ -14,12 +14,12 @@ from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.names import schema_spelling, spellings
+from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.session import read_bytes
 from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.ddl.schema_default import read_schema_default
 from applier.sinks.mysql.ddl.storage_ids import Storage, read_storage
-from applier.sinks.mysql.names import schema_spelling, spellings
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
-from applier.sinks.mysql.session import read_bytes
 
 # Both count rows that were inserted: no DDL changes them, and each write of the applier may.
 _COUNTERS: Final = re.compile(r" AUTO_INCREMENT=\d+| /\*T!\[auto_rand_base\] AUTO_RANDOM_BASE=\d+ \*/")

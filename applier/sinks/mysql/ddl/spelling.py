@@ -13,7 +13,7 @@ from applier.ddl import Site, read_ddl
 from applier.ddl.renaming import with_names
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.sinks.mysql.names import namesakes
+from applier.mysql.names import namesakes
 
 Spellings = Mapping[FoldedName, TableName]
 """What exists in the sink: tables, and schemas with table ''."""

@@ -12,6 +12,10 @@ from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
 from applier.ddl.comment import as_tidb_reads
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.mysql.errors import ErrorVerdict, code_of, meaning_of, server_text
+from applier.mysql.names import names_asked_once, spellings
+from applier.mysql.quoting import quote_table
+from applier.mysql.session import driven, execute_text, read_bytes, transaction
 from applier.sinks.mysql.ddl.condition import without_satisfied
 from applier.sinks.mysql.ddl.generated import known_to
 from applier.sinks.mysql.ddl.rewrite import sink_statement
@@ -20,11 +24,6 @@ from applier.sinks.mysql.ddl.server import index_names, target_of
 from applier.sinks.mysql.ddl.sessions import blockers
 from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.ddl.upstream_session import upstream_session
-from applier.sinks.mysql.error_table import ErrorVerdict
-from applier.sinks.mysql.errors import code_of, meaning_of, server_text
-from applier.sinks.mysql.names import names_asked_once, spellings
-from applier.sinks.mysql.quoting import quote_table
-from applier.sinks.mysql.session import driven, execute_text, read_bytes, transaction
 from applier.sinks.settings import Collations
 
 _NO_SCHEMA: Final = "information_schema"

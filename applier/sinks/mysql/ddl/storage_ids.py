@@ -11,9 +11,9 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 from applier.model.events import TableName
+from applier.mysql.information_schema import PARTITIONS, TABLES, read_view
+from applier.mysql.session_variables import asked_once
 from applier.sinks.mysql.ddl.file_name import file_name
-from applier.sinks.mysql.information_schema import PARTITIONS, TABLES, read_view
-from applier.sinks.mysql.session_fact import asked_once
 
 # A partition's name follows after #P# (MySQL: #p#).
 _INNODB_TABLES: Final = (

@@ -19,9 +19,9 @@ from applier.ddl.table_history import TableHistory
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.names import spellings
 from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.mysql.ddl.check_names import with_check_names
-from applier.sinks.mysql.names import spellings
 
 MISSING_INDEX: Final = (
     "If the sink's table has this index under another name: ALTER TABLE … RENAME INDEX … TO …, and start the applier again. Otherwise make "

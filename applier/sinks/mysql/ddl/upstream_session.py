@@ -10,9 +10,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.ddl.old_values import SERVER_KIND
 from applier.ddl.zone_use import TIME_ZONE
 from applier.model.events import DdlEvent
-from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session import transaction
-from applier.sinks.mysql.session_variables import SQL_MODE, zone_on_server
+from applier.mysql.queries import QUERIES
+from applier.mysql.session import transaction
+from applier.mysql.session_variables import SQL_MODE, zone_on_server
 
 _TIMESTAMP: Final = "timestamp"
 _NO_VARIABLES: Final = frozenset({_TIMESTAMP, SERVER_KIND})

@@ -6,8 +6,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
-from applier.sinks.mysql.session import read_named
+from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.session import read_named
 
 _DEFAULT: Final = re.compile(r" DEFAULT ('(?:[^'\\]|''|\\.)*')", re.DOTALL)
 

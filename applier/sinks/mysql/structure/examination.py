@@ -10,8 +10,8 @@ from sqlalchemy import Connection, text
 
 from applier.ddl.generated import unportable_columns
 from applier.model.events import FoldedName, TableName
+from applier.mysql.grants import TriggerVisibility
 from applier.planner.table_check import FoldingColumn, SinkTable
-from applier.sinks.mysql.grants import TriggerVisibility
 from applier.sinks.mysql.structure.generated import known_of, unportable_unique_indexes
 from applier.sinks.mysql.structure.model import TableStructure
 from applier.sinks.mysql.structure.reader import read_structures

@@ -11,7 +11,7 @@ from applier.ddl.table import PRIMARY
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import FoldedName, TableName
-from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
+from applier.mysql.information_schema import CatalogueView, Row, read_view
 from applier.sinks.mysql.structure.column import column_of
 from applier.sinks.mysql.structure.model import ColumnStructure, TableStructure
 

@@ -12,10 +12,10 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.model.events import FoldedName, TableName
-from applier.sinks.mysql.information_schema import PARTITIONS, TABLES, CatalogueView, Row, read_view
-from applier.sinks.mysql.names import spellings
-from applier.sinks.mysql.session import read_named
-from applier.sinks.mysql.session_fact import asked_once
+from applier.mysql.information_schema import PARTITIONS, TABLES, CatalogueView, Row, read_view
+from applier.mysql.names import spellings
+from applier.mysql.session import read_named
+from applier.mysql.session_variables import asked_once
 from applier.sinks.mysql.structure.binary_default import restore_binary_defaults
 from applier.sinks.mysql.structure.column import column_of, is_json_check, plain_charset
 from applier.sinks.mysql.structure.expression import Expression, expression_of

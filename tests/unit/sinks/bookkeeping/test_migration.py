@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, NullPool, create_engine, text
 
+from applier.database.carried_files import read_text
 from applier.model.errors import FatalSinkError
 from applier.sinks.bookkeeping import migration
-from applier.sinks.bookkeeping.carried_files import read_text
 
 
 @pytest.fixture

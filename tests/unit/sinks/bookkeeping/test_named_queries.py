@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from applier.sinks.bookkeeping.carried_files import read_text
+from applier.database.carried_files import read_text
 from applier.sinks.bookkeeping.named_queries import BOOKKEEPING, load_queries
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.events import TableName
-from applier.sinks.mysql.grants import TriggerVisibility
+from applier.mysql.grants import TriggerVisibility
 
 ORDERS = TableName("my_shop", "orders")
 

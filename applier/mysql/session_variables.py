@@ -1,26 +1,32 @@
-"""The variables of a session: fixed, so that a server's defaults never change what is written."""
+"""The variables of a session, fixed so that a server's defaults never change what is written; and facts about its server.
 
-from collections.abc import Mapping
-from typing import Final
+A fact stays the same as long as a session lasts: each is asked for once per session (a DDL would ask for the version nine times).
+"""
 
-from sqlalchemy import Connection
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import FatalSinkError
-from applier.sinks.mysql.errors import code_of, translate
-from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.settings import SinkSettings
+from applier.mysql.errors import code_of, translate
+from applier.mysql.queries import QUERIES
+
+T = TypeVar("T")
 
 SQL_MODE: Final = "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
 """The whole list. Not strict: a strict server refuses ENUM ordinal 0 and the lossy DDLs that upstream has run; that no *row* is altered
 silently is the writer's task: it stops at every warning. Zero and invalid dates are values. Not IGNORE_SPACE, which turns the
 names of functions into reserved words."""
 
+LOCK_WAIT_TIMEOUT_S: Final = 50
+"""How long a session that only reads waits for a table in use."""
 UNLIMITED: Final = 2**64 - 1
 _PRIVILEGE_NEEDED: Final = 1227
 _DISPENSABLE: Final = frozenset({"max_error_count", "sql_require_primary_key"})
 """The dialect keeps the number of warnings that a statement may raise below the server's; a DDL that is refused has a remedy (3750)."""
-_COMPARISON: Final = (
+_READING: Final = (
     "autocommit",
     "character_set_client",
     "character_set_connection",
@@ -34,6 +40,7 @@ _COMPARISON: Final = (
     "lock_wait_timeout",
     "tidb_enable_external_ts_read",
 )
+_VERSION: Final = text("SELECT VERSION()")
 _UTC: Final = frozenset({"UTC", "Z", "ETC/UTC", "-00:00"})
 
 
@@ -90,10 +97,10 @@ def _set(connection: Connection, name: str, value: str | float) -> bool:
     return True
 
 
-def comparison_variables_of(settings: SinkSettings, statement_timeout_s: int) -> dict[str, str | float]:
+def reading_variables(time_zone: str, statement_timeout_s: int) -> dict[str, str | float]:
     """Return the variables of a session that only reads: what decides how values are printed, and which state is seen."""
-    every = variables_of(settings, idle_s=statement_timeout_s)
-    return {name: every[name] for name in _COMPARISON} | {
+    every = fixed_variables(time_zone, LOCK_WAIT_TIMEOUT_S, idle_s=statement_timeout_s)
+    return {name: every[name] for name in _READING} | {
         # Only with this one does a transaction see one state.
         "transaction_isolation": "REPEATABLE-READ",
         "tx_isolation": "REPEATABLE-READ",
@@ -107,7 +114,7 @@ def zone_on_server(zone: str) -> str:
     return "+00:00" if zone.upper() in _UTC else zone
 
 
-def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
+def fixed_variables(time_zone: str, lock_wait_timeout_s: int, idle_s: int, *, checks_rows: bool = True) -> dict[str, str | float]:
     """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
     return {
         "autocommit": "OFF",
@@ -116,7 +123,7 @@ def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
         "character_set_results": "utf8mb4",
         "collation_connection": "utf8mb4_bin",
         "sql_mode": SQL_MODE,
-        "time_zone": zone_on_server(settings.time_zone),
+        "time_zone": zone_on_server(time_zone),
         "foreign_key_checks": "OFF",
         "transaction_isolation": "READ-COMMITTED",
         "tx_isolation": "READ-COMMITTED",
@@ -136,12 +143,27 @@ def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
         "restrict_fk_on_non_standard_key": "OFF",
         "sql_generate_invisible_primary_key": "OFF",
         "sql_require_primary_key": "OFF",
-        "innodb_lock_wait_timeout": settings.lock_wait_timeout_s,
-        "lock_wait_timeout": settings.lock_wait_timeout_s,
+        "innodb_lock_wait_timeout": lock_wait_timeout_s,
+        "lock_wait_timeout": lock_wait_timeout_s,
         "wait_timeout": idle_s,
         "tidb_txn_mode": "pessimistic",
         "allow_auto_random_explicit_insert": "ON",
         "tidb_placement_mode": "IGNORE",
         "tidb_enable_external_ts_read": "OFF",
-        **({} if settings.checks_rows else {"check_constraint_checks": "OFF"}),
+        **({} if checks_rows else {"check_constraint_checks": "OFF"}),
     }
+
+
+def asked_once(connection: Connection, fact: str, ask: Callable[[], T]) -> T:
+    """Return what ``ask`` gives; from the second time on without asking."""
+    # Of the driver's connection: a new session has a new one.
+    known = connection.info.setdefault(__name__, {})
+    if fact not in known:
+        known[fact] = ask()
+    found: T = known[fact]
+    return found
+
+
+def version_of(connection: Connection) -> str:
+    """Return the server's version, casefolded; the name of MariaDB or TiDB is in it."""
+    return asked_once(connection, "version", lambda: str(connection.scalar(_VERSION)).casefold())

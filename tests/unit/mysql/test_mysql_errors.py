@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
+from applier.mysql.errors import MEANINGS, ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.replica.recovery import is_transient
-from applier.sinks.mysql.error_table import MEANINGS, ErrorVerdict
-from applier.sinks.mysql.errors import code_of, is_database_error, meaning_of, translate
 
 
 def server(code: int, text: str) -> pymysql.err.OperationalError:

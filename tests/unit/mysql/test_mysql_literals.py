@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from applier.model.errors import FatalSinkError
 from applier.model.events import Flag
+from applier.mysql.literals import literal_of
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import BulkDialect, RowsDialect
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.literals import literal_of
 
 BINARY = int(Flag.BINARY)
 

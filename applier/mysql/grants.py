@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.model.events import TableName
-from applier.sinks.mysql.session_fact import version_of
+from applier.mysql.session_variables import version_of
 
 _GRANTS: Final = text("SHOW GRANTS")  # with those of the roles that are active
 _GRANT: Final = re.compile(

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.sinks.mysql.session import read_named
+from applier.mysql.session import read_named
 
 FEW: Final = 50
 """Up to so many tables are asked for one by one."""
