@@ -15,6 +15,8 @@ from applier.mysql.grants import Grants
 from applier.planner.table_check import DifferenceKind
 from applier.planner.table_check.difference import silent_change
 from applier.replica.sink_keys import NOT_EXECUTED
+from applier.planner.table_check import DifferenceKind, silent_change
+from applier.replica.sink_tables import NOT_EXECUTED
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.binlog.catalogue import UpstreamCatalogue

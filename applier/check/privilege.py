@@ -29,7 +29,7 @@ DDLS: Final = Useful(
 ORDERED: Final = Useful(
     (*DDLS.privileges, "UPDATE"), f"{DDLS.harm}, and without UPDATE so will rows of tables with ON DELETE CASCADE and the like"
 )
-"""Of a binlog, whose rows may have to be updated (``planner.key_actions``)."""
+"""Of a binlog, whose rows may have to be updated (``planner.ordered_rows``)."""
 BOOKKEEPING: Final = (*ROWS, "UPDATE")
 MIGRATION: Final = ("CREATE", "ALTER", "INDEX")
 """What making the tables of the bookkeeping takes. sql/grants.sql gives more, for migrations to come."""

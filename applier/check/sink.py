@@ -12,11 +12,10 @@ from applier.config import Config
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
-from applier.planner.key_actions import KeyGroups, KeyLink
+from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
-from applier.replica.sink_keys import NOT_EXECUTED
+from applier.replica.sink_tables import NOT_EXECUTED, TableGuard
 from applier.replica.starting_ts import LOAD, not_loaded, starting_ts
-from applier.replica.table_guard import TableGuard
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState

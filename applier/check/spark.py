@@ -16,8 +16,7 @@ from applier.config import Config
 from applier.config.choice import Consistency
 from applier.model.errors import ConfigError
 from applier.spark.python_check import VERSION, check_local_python
-from applier.spark.session import is_submitted
-from applier.spark.speculation import refuse_speculation
+from applier.spark.session import is_submitted, refuse_speculation
 
 OLDEST_JAVA: Final = 17
 PATIENCE_S: Final = 20.0

@@ -18,6 +18,9 @@ from applier.model.listing import Listing
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.selection import TableSelection
+from applier.coordinator.streams import has_held_records, is_required
+from applier.model.errors import ProtocolError
+from applier.model.position import Listing, Offset, Stream, Ts
 from applier.sinks.progress import Progress
 from applier.sources.kafka.tso import physical_ms
 from applier.sources.port import Record, Source

@@ -21,7 +21,7 @@ from applier.mysql.tls import Tls, TlsMode
 from applier.selection import PatternError, TableFilter
 from applier.sinks.address import MYSQL, BadAddress, read_address
 from applier.sinks.settings import SinkSettings
-from applier.verify.recheck import Patience
+from applier.verify.comparison import Patience
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
 

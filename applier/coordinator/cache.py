@@ -3,13 +3,91 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from applier.coordinator.batch_bytes import BatchBytes
-from applier.coordinator.closed_bytes import ClosedBytes
-from applier.coordinator.range_heap import HeapEntry, RangeHeap
-from applier.coordinator.sweep import Sweep
+from applier.coordinator.sweep import HeapEntry, RangeHeap, Sweep
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.segment import is_spent
+from applier.model.segment import is_beyond, is_spent
+
+# --- batch bytes -----------------------------------------------------------------------------------------------------
+# Batches: what one plan had read is cached together, and freed together.
+#
+# The chunks of one listening job are one block of memory to the runner. It is freed when the last of its ranges is released, so until then
+# all of it counts.
+
+
+class _Batch:
+    """The ranges of one plan that are read or cached, and the bytes of those that were read."""
+
+    __slots__ = ("bytes", "ranges")
+
+    def __init__(self, ranges: Iterable[RangeId]) -> None:
+        self.ranges = set(ranges)
+        self.bytes = 0
+
+
+class BatchBytes:
+    """The batches that are not free. ``bytes``: what they have cached."""
+
+    __slots__ = ("_of", "bytes")
+
+    def __init__(self) -> None:
+        self._of: dict[RangeId, _Batch] = {}
+        self.bytes = 0
+
+    def open(self, ranges: Iterable[RangeId]) -> None:
+        """Add the ranges of a plan."""
+        batch = _Batch(ranges)
+        self._of.update(dict.fromkeys(batch.ranges, batch))
+
+    def add(self, name: RangeId, size: int) -> None:
+        """Record that a range was read."""
+        self._of[name].bytes += size
+        self.bytes += size
+
+    def release(self, name: RangeId) -> None:
+        """Record that a range was released, or could not be read."""
+        batch = self._of.pop(name)
+        batch.ranges.remove(name)
+        if not batch.ranges:
+            self.bytes -= batch.bytes
+
+
+# --- closed bytes ----------------------------------------------------------------------------------------------------
+
+
+class ClosedBytes:
+    """``beyond``: bytes of the ranges that may hold rows above W; ``closed``: of those that hold none."""
+
+    __slots__ = ("_beyond", "_ends", "beyond", "closed")
+
+    def __init__(self) -> None:
+        self._beyond: dict[RangeId, int] = {}
+        # By their last commit_ts.
+        self._ends = RangeHeap(lambda entry: entry.name in self._beyond)
+        self.beyond = self.closed = 0
+
+    def add(self, report: RangeReport) -> None:
+        """Take a range in."""
+        self._beyond[report.range] = report.bytes
+        self.beyond += report.bytes
+        self._ends.add(report.max_ts, 0, report.range)
+
+    def drop(self, report: RangeReport) -> None:
+        """Forget a range."""
+        if report.range in self._beyond:
+            self.beyond -= self._beyond.pop(report.range)
+            self._ends.lost_one()
+        else:
+            self.closed -= report.bytes
+
+    def close(self, watermark: Ts) -> None:
+        """Record W. Where it steps back for a new partition, what was closed still counts as closed."""
+        while (end := self._ends.first) is not None and not is_beyond(end.ts, watermark):
+            size = self._beyond.pop(self._ends.pop().name)
+            self.beyond, self.closed = self.beyond - size, self.closed + size
+
+
+# --- cache -----------------------------------------------------------------------------------------------------------
 
 
 class Cache:

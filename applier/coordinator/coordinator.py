@@ -12,12 +12,12 @@ What arrives below A is a replay, and is dropped; rows at exactly A stay, since 
 stores the offset of its first record that still matters, so a restart reads again all that it needs, promises included. Whatever
 would have to be left out or guessed raises NeedsOperator instead.
 
-Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises and positions; ``read_ahead`` which ranges
-are read next, by ``range_cuts`` (where they may end), ``range_size``, ``stream_rate`` (what a stream probably holds) and ``level`` (how far
-all get); ``cache`` the ranges that are cached, ``batch_bytes``, ``closed_bytes`` their bytes, ``sweep`` which rows they hold, ``merging``
-which become one; ``barriers`` the DDLs that wait, ``ddl_order`` their order within one ts; ``checkpoint_group`` the rows at A; ``segments``
-what was cut, also ahead of A, and ``step_choice`` the next step; ``new_topics`` whether a topic's history was missed; ``rows_ahead``
-(``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in ``model/segment``.
+Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises, positions and new topics, each in a
+``stream_state``; ``read_ahead`` which ranges are read next, by ``pace`` (where they may end, what a stream probably holds, how far all
+get); ``cache`` the ranges that are cached and their bytes, ``sweep`` which rows they hold, ``merging`` which become one; ``barriers`` the
+DDLs that wait, ``ddl_order`` their order within one ts; ``segments`` what was cut, also ahead of A, and the rows at A; ``step_choice`` the
+next step; ``rows_ahead`` (``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in
+``model/segment``.
 
 The caller, from one thread, repeats: ``plan`` ranges, have them read, ``report`` each (or ``forget`` it); fetch the list of partitions and
 only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may plan, report, list,
@@ -28,12 +28,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
-from applier.coordinator.checkpoint_group import CheckpointGroup
-from applier.coordinator.open_step import OpenStep
 from applier.coordinator.policy import Policy
 from applier.coordinator.read_ahead import ReadAhead
 from applier.coordinator.rows_ahead import RowsAhead
-from applier.coordinator.segments import Segments
+from applier.coordinator.segments import CheckpointGroup, Segments
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import (
     ApplyRows,
@@ -47,15 +45,12 @@ from applier.coordinator.step import (
     SegmentAhead,
     Step,
 )
-from applier.coordinator.step_choice import StepChoice
-from applier.coordinator.stored_offset import PlacedDdl
-from applier.coordinator.stream_state import StreamStatus
+from applier.coordinator.step_choice import OpenStep, StepChoice, UnstoredEvents
+from applier.coordinator.stream_state import PlacedDdl, StreamStatus
 from applier.coordinator.streams import Streams
-from applier.coordinator.unstored_events import UnstoredEvents
 from applier.coordinator.window import Window
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
-from applier.model.listing import Listing
-from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.position import Listing, Offset, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import moves_checkpoint
 
@@ -199,7 +194,7 @@ class Coordinator:
         were written may hold rows below them. NeedsOperator if it contradicts what is known (expired, recreated, excluded records).
         A list that shows a new topic while an open step moves the checkpoint is not taken: the caller lists again in its next cycle.
         """
-        # A new topic is checked against a checkpoint that cannot move until it was (``new_topics``), and this one may.
+        # A new topic is checked against a checkpoint that cannot move until it was (``NewTopics``), and this one may.
         if self._begun_ts() != self.checkpoint_ts and self._streams.has_new_topic(listing):
             return
         self._streams.list(listing, self.checkpoint_ts, has_history=self._window.has_history)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.range_size import LEAST
+from applier.coordinator.pace import LEAST_PER_RECORD
 from applier.coordinator.stream_state import StreamState
 from applier.model.position import Stream
 from applier.model.range_report import RangeId, RangeReport
@@ -66,7 +66,7 @@ class Merges:
         """Return what reading a run again costs, in bytes: those of its rows, and something for each record between them."""
         # Where offsets count nothing, what lies between has not been counted: the events of the ranges stand for it.
         between = self._cache.events_in(run) if state.cuts.are_given else run[-1].end - run[0].start
-        return self._cache.bytes_in(run) + LEAST * between
+        return self._cache.bytes_in(run) + LEAST_PER_RECORD * between
 
     def take(self, report: RangeReport) -> None:
         """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold, or if a segment was cut of them."""

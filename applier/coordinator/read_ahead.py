@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.level import Course, level_of
 from applier.coordinator.merging import Merges
+from applier.coordinator.pace import Course, level_of
 from applier.coordinator.policy import Policy
 from applier.coordinator.stream_state import StreamState
 from applier.coordinator.streams import Streams

@@ -1,8 +1,8 @@
 """Rows ahead of W (``consistency = "row"``, DESIGN.md 8): each stream's rows are written up to its own promise, by parallel writers.
 
 Theory. A row may be written ahead if nothing that is still to come belongs before it. Its stream has promised more, so no row of the stream
-does; the row's key has no other stream (``partition_change``, the declared dispatcher); its table has one unique key, which compares bytes
-(``row_tables``), so no row of another key does; and the DDLs of all topics are known up to there, so no DDL does. ``applied_ts`` of a
+does; the row's key has no other stream (``PartitionChange``, the declared dispatcher); its table has one unique key, which compares bytes
+(``RowTables``), so no row of another key does; and the DDLs of all topics are known up to there, so no DDL does. ``applied_ts`` of a
 stream says how far it is: rows of such tables up to there are in the sink. A segment leaves them out, and writes all others.
 
 After a change of the partition set a key may have two streams. An earlier version from one would be written over a later one from the
@@ -19,22 +19,265 @@ from dataclasses import dataclass, replace
 
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
-from applier.coordinator.open_range import OpenRange
-from applier.coordinator.partition_change import PartitionChange
 from applier.coordinator.policy import RowPolicy
-from applier.coordinator.row_tables import RowTables
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplyRows, ApplySegment, AskKeys, ForgetRows, KeyAnswer
-from applier.coordinator.stored_offset import PlacedDdl
-from applier.coordinator.stream_state import StreamState
+from applier.coordinator.stream_state import PlacedDdl, StreamState
 from applier.coordinator.streams import Streams
+from applier.coordinator.sweep import OpenRange
 from applier.coordinator.window import Window
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName
-from applier.model.position import NO_TS, Place, Stream, Ts
+from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
-from applier.model.row_window import just_before, passed_with, row_limit
-from applier.model.segment import RowsWritten, has_reached, is_beyond, overlaps_segment
+from applier.model.segment import RowsWritten, has_reached, is_beyond, just_before, overlaps_segment, passed_with, row_limit
+
+# --- partition change ------------------------------------------------------------------------------------------------
+# Whether the versions of one row may lie in two streams: after a change of the partition set, until W has passed it.
+#
+# A greater number of partitions sends rows to other partitions from some moment on. The old partition may still hold versions that were not
+# applied, so nothing may be written ahead of W. Which rows were written before the change no timestamp says, but their place does: they lie
+# below the ends that were listed with the new partition. When all of it is read, the greatest timestamp in it is known, and W must pass it.
+# A producer with several nodes takes note of new partitions within ten minutes, node by node: so much later W must be.
+#
+# An admin event announces a change, also one among partitions that are there already. Until it is over, no ``applied_ts`` is stored: the
+# next run may not read that event again, and writes everything since the checkpoint in order of W.
+#
+# A new replica sees no change, but the topic may hold one. A resolved event goes to all partitions that there are, so partitions that begin
+# with the same one were always there together; unless the producer was at this one before and after a change. Then each of the older
+# partitions has it twice, or an older one after it: such an event counts as a change. It may be read after rows were written ahead, but
+# before W passes any row that the older partition lacks, since the promise that lets W pass comes behind it. Of rows before the first
+# promise nothing says this, so W must pass them first. And until W is beyond all that the topic held when it was first read, rows are
+# written ahead, but the next run does not rely on it (``is_proven``).
+#
+# Where partitions do not begin so, what was listed counts as written before a change: a promise that is merely late looks like a growth.
+
+
+class PartitionChange:
+    """The last change. ``members``: streams that were there before it, or that W has passed since."""
+
+    __slots__ = (
+        "_checks_beginning",
+        "_ends",
+        "_is_announced",
+        "_is_new",
+        "_is_watched",
+        "_joining",
+        "_members",
+        "_settle_span",
+        "_top",
+        "_until_ts",
+    )
+
+    def __init__(self, members: Iterable[Stream], policy: RowPolicy, *, is_new: bool) -> None:
+        """``is_new``: the replica has no position yet, so everything since the beginning is read."""
+        self._members, self._is_new = set(members), is_new
+        self._settle_span, self._checks_beginning = policy.settle_span, policy.checks_beginning
+        self._joining: set[Stream] = set()
+        self._is_announced = self._is_watched = False
+        self._ends: dict[Stream, Offset] | None = None
+        self._until_ts: Ts | None = None
+        self._top = NO_TS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether each row has one stream."""
+        return not self._joining and not self._is_announced and bool(self._members)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether nothing that is still to come can show that a key had two streams."""
+        return self.is_over and not self._is_watched
+
+    def saw(self, ts: Ts) -> None:
+        """Record the timestamp of a row or of a promise that was read."""
+        self._top = max(self._top, ts)
+
+    def announced(self) -> None:
+        """Record an admin event: after it, keys may have other streams. Its copies in partitions that lag count as well."""
+        self._is_announced, self._is_watched = True, False
+        self._ends = self._until_ts = None
+
+    def looked(self, states: Iterable[StreamState]) -> bool:
+        """Record the streams that are read now. Return whether one of them is new, or shows a change."""
+        states = tuple(states)
+        new = {state.stream for state in states} - self._members - self._joining
+        if new:
+            self._joining |= new
+            self._is_watched, self._ends, self._until_ts = False, None, None
+        if self._is_watched and any(state.repeats_beginning for state in states):
+            self.announced()
+            return True
+        return bool(new)
+
+    def settle(self, states: Iterable[StreamState], checkpoint_ts: Ts) -> bool:
+        """Look whether the change is over. Return True when it has just ended."""
+        states = tuple(states)
+        if self._is_watched:
+            self._is_watched = not self._is_past(states, checkpoint_ts)
+            return False
+        if not (self._joining or self._is_announced) or not self._has_ended(states, checkpoint_ts):
+            return False
+        self._members |= self._joining
+        self._joining.clear()
+        self._is_announced = False
+        return True
+
+    def _has_ended(self, states: tuple[StreamState, ...], checkpoint_ts: Ts) -> bool:
+        if self._members or self._is_announced or self._ends is not None:
+            return self._is_past(states, checkpoint_ts)
+        if self._is_new and not self._checks_beginning:
+            return True
+        born = _born_together(states) if self._is_new else False
+        if born is None or (born and not all(_has_passed_unpromised(state, checkpoint_ts) for state in states)):
+            return False
+        self._is_watched = born
+        # Also where the partitions begin together: from here on their ends are known.
+        return self._is_past(states, checkpoint_ts) or born
+
+    def _is_past(self, states: tuple[StreamState, ...], checkpoint_ts: Ts) -> bool:
+        if self._ends is None:
+            self._ends = {state.stream: state.end for state in states}
+        if self._until_ts is None:
+            if any(state.prefix < self._ends.get(state.stream, state.prefix) for state in states):
+                return False
+            # Also where no change was seen: it may have happened a minute before this run.
+            self._until_ts = Ts(self._top + self._settle_span)
+        # Beyond it: rows at exactly A may be applied again, also those that were sent before the change.
+        return is_beyond(checkpoint_ts, self._until_ts)
+
+
+def _has_passed_unpromised(state: StreamState, checkpoint_ts: Ts) -> bool:
+    """Whether W has passed the rows that came before the first promise: a producer that began again at it may have sent them before."""
+    return not state.unpromised_ts or is_beyond(checkpoint_ts, state.unpromised_ts)
+
+
+def _born_together(states: tuple[StreamState, ...]) -> bool | None:
+    """Whether the partitions of each topic begin with the same resolved event; None: not all of them were read so far."""
+    if any(not state.is_from_beginning for state in states):
+        return False
+    if any(not state.born_ts for state in states):
+        return None
+    if any(state.repeats_beginning for state in states):
+        return False
+    topics: dict[str, Ts] = {}
+    return all(topics.setdefault(state.stream.topic, state.born_ts) == state.born_ts for state in states)
+
+
+# --- row tables ------------------------------------------------------------------------------------------------------
+# Which tables' rows may be written ahead of W, and which rows of them must wait.
+#
+# A table qualifies if the sink can take its rows one by one, in any order of keys: the caller answers that from the sink's catalogue
+# (``AskKeys``). Rows that came in another form than the sink's key (stale flags), placeholders, and rows of tables that a write ahead has
+# refused make their stream wait: what is behind them is not passed, so ``applied_ts`` never lies about a row.
+
+Form = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class RowTables:
+    """What is known of tables. ``stored``: those that are ahead by the sink's progress, ``top_ts``: the greatest applied_ts there."""
+
+    def __init__(self, stored: Iterable[FoldedName], top_ts: Ts, *, by_table: bool) -> None:
+        self._keys: dict[FoldedName, tuple[str, ...] | None] = {}
+        self._forms: dict[FoldedName, Form] = {}
+        self._blocked: set[FoldedName] = set()
+        self._homes: dict[FoldedName, Stream] = {}
+        self._stored, self._start_ts, self._by_table = set(stored), top_ts, by_table
+        # Up to where a table's rows may lie in the sink ahead of the checkpoint, and up to where they lie behind applied_ts without it.
+        self._written = dict.fromkeys(self._stored, top_ts)
+        self._late: dict[FoldedName, Ts] = {}
+
+    def knows(self, name: FoldedName) -> bool:
+        """Whether the caller has answered for a table."""
+        return name in self._keys
+
+    def learn(self, keys: Mapping[FoldedName, KeyAnswer]) -> None:
+        """Take the answer: the key of each table that qualifies, None for one that does not."""
+        for name, key in keys.items():
+            self._keys[name] = key
+            if name not in self._stored:
+                # Its rows below applied_ts of an earlier run may be missing: the settings, or the sink's indexes, were others.
+                self._late[name] = max(self._late.get(name, NO_TS), self._start_ts)
+
+    def is_ahead(self, name: FoldedName, checkpoint_ts: Ts) -> bool:
+        """Whether a table's rows up to their stream's applied_ts are in the sink."""
+        return self._keys.get(name) is not None and has_reached(checkpoint_ts, self._late.get(name, NO_TS))
+
+    def ahead(self, checkpoint_ts: Ts) -> frozenset[FoldedName]:
+        """Name all tables that are ahead."""
+        return frozenset(name for name in self._keys if self.is_ahead(name, checkpoint_ts))
+
+    def changes(self, names: Iterable[FoldedName], checkpoint_ts: Ts) -> dict[FoldedName, bool]:
+        """Return what must be stored of these tables, because it differs from what is stored."""
+        found = {name: self.is_ahead(name, checkpoint_ts) for name in names}
+        return {name: is_ahead for name, is_ahead in found.items() if is_ahead is not (name in self._stored)}
+
+    def must_wait(self, rows: TableRows) -> bool:
+        """Whether rows of a table that is ahead stop their stream."""
+        name = rows.name.fold()
+        form = rows.handle_key, rows.bytes_key
+        return (
+            name in self._blocked
+            or bool(rows.placeholders)
+            or rows.handle_key != self._keys[name]
+            or self._forms.setdefault(name, form) != form
+        )
+
+    def check_home(self, rows: TableRows) -> None:
+        """Check that a table comes from one stream, where the dispatcher says so. NeedsOperator."""
+        name = rows.name.fold()
+        if not self._by_table or rows.stream is None:
+            return
+        home = self._homes.setdefault(name, rows.stream)
+        if home != rows.stream:
+            raise NeedsOperator(
+                "rows of one table come in two partitions, although the declared dispatcher is table",
+                remedy="Set source.dispatcher as the changefeed has it; for any but table and index-value, "
+                'set sink.consistency = "transaction"',
+                kind="dispatcher",
+                table=str(rows.name),
+                topic=rows.stream.topic,
+                partition=rows.stream.partition,
+                offset=rows.first_offset,
+                commit_ts=rows.min_ts,
+                other_partition=str(home),
+            )
+
+    def block(self, name: FoldedName) -> None:
+        """Let a table's rows wait for W from now on: written ahead, they were refused."""
+        self._blocked.add(name)
+
+    def written(self, names: Iterable[FoldedName], upto_ts: Ts, changes: Mapping[FoldedName, bool]) -> None:
+        """Know rows of these tables as durable up to a ts, and ``changes`` as stored."""
+        for name in names:
+            self._written[name] = max(self._written.get(name, NO_TS), upto_ts)
+        for name, is_ahead in changes.items():
+            (self._stored.add if is_ahead else self._stored.discard)(name)
+
+    def passed(self, upto_ts: Ts, checkpoint_ts: Ts) -> None:
+        """Extend the wait of tables to ``upto_ts``: streams may have passed rows of them."""
+        for name in [name for name in self._late if not self.is_ahead(name, checkpoint_ts)]:
+            self._late[name] = max(self._late[name], upto_ts)
+
+    def moved(self) -> None:
+        """Record that partitions have changed: a table may come from another stream than before."""
+        self._homes.clear()
+
+    def was_overtaken(self, touches: frozenset[FoldedName] | None, ts: Ts) -> bool:
+        """Whether rows above ``ts`` were written of a table that a DDL at ``ts`` touches."""
+        return any(is_beyond(upto, ts) for name, upto in self._written.items() if touches is None or name.is_covered(touches))
+
+    def changed(self, touches: frozenset[FoldedName] | None, top_ts: Ts) -> None:
+        """Ask again for tables that a DDL has changed. What they hold below ``top_ts``, the greatest applied_ts, may have waited so far."""
+        for name in [name for name in self._keys if touches is None or name.is_covered(touches)]:
+            del self._keys[name]
+            self._forms.pop(name, None)
+            self._blocked.discard(name)
+            self._late[name] = max(self._late.get(name, NO_TS), top_ts)
+
+
+# --- rows ahead ------------------------------------------------------------------------------------------------------
+
 
 TO_TRANSACTIONS = 'set sink.consistency = "transaction": it writes everything since the checkpoint again, in order'
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlIdentity, FoldedName, TableName
-from applier.model.listing import Listing
-from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.position import Listing, Offset, Stream, StreamPosition, Ts
 
 FROM_DUMP_TO_REPLICA = (
     "To make a replica of an upstream that already holds data: "

@@ -7,8 +7,7 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import RejectedEvent
-from applier.model.row_window import RowWindow
-from applier.model.segment import RowsWritten
+from applier.model.segment import RowsWritten, RowWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,88 @@
 """What comes next: rows up to a DDL, the DDL, rows after it; before everything else the events that no position may pass."""
 
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
 from typing import TypeAlias
 
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.segments import Segments
-from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress, SegmentAhead
+from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress, SegmentAhead, Step
 from applier.coordinator.streams import Streams
-from applier.coordinator.unstored_events import UnstoredEvents
 from applier.coordinator.window import Window
+from applier.model.errors import InvariantViolation
 from applier.model.position import Ts
+from applier.model.rejected_event import STORED_AT_ONCE, RejectedEvent
+
+# --- unstored events -------------------------------------------------------------------------------------------------
+
+
+class UnstoredEvents:
+    """The events in the order of their reports."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self) -> None:
+        self._events: deque[RejectedEvent] = deque()
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._events)
+
+    def add(self, events: Iterable[RejectedEvent]) -> None:
+        """Take events of a report in."""
+        self._events.extend(events)
+
+    def next_batch(self) -> tuple[RejectedEvent, ...]:
+        """Return as many as one transaction stores."""
+        return tuple(islice(self._events, STORED_AT_ONCE))
+
+    def drop(self, stored: int) -> None:
+        """Forget the first ones: they are stored."""
+        for _ in range(stored):
+            self._events.popleft()
+
+
+# --- open step -------------------------------------------------------------------------------------------------------
+
+
+class OpenStep:
+    """Holds the step, and how many reports there were when it was decided."""
+
+    __slots__ = ("reports", "step")
+
+    def __init__(self) -> None:
+        self.step: Step | None = None
+        self.reports = 0
+
+    def open(self, step: Step | None, reports: int) -> None:
+        """Open a step."""
+        self.step, self.reports = step, reports
+
+    def check_none(self) -> None:
+        """Raise InvariantViolation if a step is open."""
+        if self.step is not None:
+            raise InvariantViolation("the last step is not confirmed or withdrawn yet", step=type(self.step).__name__)
+
+    def close(self, step: Step) -> None:
+        """Close the open step; InvariantViolation if it is another one."""
+        if step is not self.step:
+            raise InvariantViolation("the confirmed step is not the open one", step=type(step).__name__)
+        self.step = None
+
+    def begun_ts(self, checkpoint_ts: Ts) -> Ts:
+        """Return the checkpoint, or what it becomes when the open step is confirmed."""
+        match self.step:
+            case ApplySegment():
+                return self.step.upto_ts
+            case ExecuteDdl():
+                return self.step.identity.ts
+            case _:
+                return checkpoint_ts
+
+
+# --- step choice -----------------------------------------------------------------------------------------------------
+
 
 ChosenStep: TypeAlias = ApplySegment | ExecuteDdl | NeedNames | SaveProgress
 

@@ -6,21 +6,174 @@ its first offset on; one that has never held any is not, unless an admin event h
 event, leaves out is closed: it promises everything.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.new_topics import NewTopics
-from applier.coordinator.partition_check import check_excluded, check_known, check_new, has_held_records, is_required, missing
-from applier.coordinator.stored_offset import PlacedDdl
-from applier.coordinator.stream_state import CLOSED_TS, StreamState, StreamStatus
-from applier.model.errors import InvariantViolation
+from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
+from applier.coordinator.stream_state import CLOSED_TS, PlacedDdl, StreamState, StreamStatus
+from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlIdentity
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import NO_TS, Stream, StreamPosition, Ts
+from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.row_window import passed_with
+from applier.model.segment import has_shown_past, is_past, passed_with
 from applier.model.topic_name import PartitionLimits
+
+# --- partition check -------------------------------------------------------------------------------------------------
+
+
+def is_required(stream: Stream, partitions: Mapping[str, int] | PartitionLimits | None) -> bool:
+    """Whether a partition counts: all do, unless ``partitions`` gives its topic a smaller number."""
+    return partitions is None or stream.partition < partitions.get(stream.topic, stream.partition + 1)
+
+
+def has_held_records(extent: PartitionExtent) -> bool:
+    """Whether a record was ever written to a partition. One that has never held any is not required."""
+    # Not ``earliest < end``: a partition that retention has emptied has held records too.
+    return extent.end > 0
+
+
+def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
+    """Refuse a record in a partition that the configuration excludes."""
+    if extent.earliest < extent.end:
+        raise _stop(
+            stream,
+            "excluded_partition",
+            "the partition holds records, but source.partitions excludes it",
+            "Raise source.partitions, or remove the setting",
+            offset=extent.earliest,
+        )
+
+
+def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, seen_end: Offset) -> None:
+    """Check that what is to be read next of a stream is still there, and that the stream is the one that was read before.
+
+    ``seen_end`` is the end that an earlier list has shown: if it steps back, what lay between is gone, and would be waited for.
+    """
+    if next_offset < extent.earliest:
+        raise _stop(
+            stream,
+            "retention",
+            "records expired before the replica applied them",
+            f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
+            missing_offsets=f"{next_offset}..{extent.earliest - 1}",
+        )
+    # A recreated topic counts its offsets from 0 again: its records would look like some that were read already.
+    if extent.end < max(next_offset, seen_end) or not has_held_records(extent):
+        raise _stop(
+            stream,
+            "recreated",
+            "the partition ends before an offset that was already seen: the topic was recreated or truncated",
+            FROM_DUMP_TO_REPLICA,
+            next_offset=next_offset,
+            seen_end=seen_end,
+            end_offset=extent.end,
+        )
+
+
+def check_new(stream: Stream, extent: PartitionExtent) -> None:
+    """Refuse a partition that appeared while the replica runs and has lost its beginning already."""
+    if extent.earliest > 0:
+        raise _stop(
+            stream,
+            "gap",
+            "the beginning of a new partition expired before it was read",
+            f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
+            missing_offsets=f"0..{extent.earliest - 1}",
+        )
+
+
+def missing(stream: Stream) -> NeedsOperator:
+    """Make the error for a partition that was read before and is not there any more."""
+    return _stop(
+        stream,
+        "recreated",
+        "a partition that the replica has read is gone: its topic was removed from the configuration, recreated or shrunk",
+        f"Put the topic back into source.topics, or create the replica again. {FROM_DUMP_TO_REPLICA}",
+    )
+
+
+def _stop(stream: Stream, kind: str, message: str, remedy: str, **facts: Any) -> NeedsOperator:
+    return NeedsOperator(message, remedy=remedy, kind=kind, topic=stream.topic, partition=stream.partition, **facts)
+
+
+# --- new topics ------------------------------------------------------------------------------------------------------
+# New topics: a topic that is added to a replica with a checkpoint must have no history below that checkpoint (DESIGN.md 3).
+#
+# A topic is known when the sink stores positions of its streams. A new topic is checked by every partition that holds records: from its
+# first offset up to its first resolved event above the checkpoint, no row and no DDL may lie below the checkpoint. What comes later on
+# that partition may: it is a replay. The promise proves that: the producer had written everything below it, to all partitions, so a
+# listing fetched after all promises shows every partition that could still hold a missed row.
+#
+# Until then no position of the topic is stored, so a restart at any moment checks it again from its first offset. The checkpoint cannot
+# move meanwhile: the watermark is held by the partitions that have not promised more. The positions are stored by the same transaction
+# that moves the checkpoint (or saves progress) after the topic was checked.
+
+REMEDY = (
+    "Remove the topic from source.topics. To replicate its tables, create a new replica: dump the upstream with them, load the dump, "
+    "set source.start_ts to the dump's TSO, and give the replica another `name`"
+)
+
+
+class NewTopics:
+    """Known topics, and the streams of new topics that are not checked yet."""
+
+    __slots__ = ("_known", "_unchecked")
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = set(known)
+        self._unchecked: dict[str, set[Stream]] = {}
+
+    def is_known(self, topic: str) -> bool:
+        """Whether positions of the topic's streams may be stored."""
+        return topic in self._known
+
+    def join(self, stream: Stream, *, has_history: bool) -> None:
+        """Record a stream that is read now. ``has_history``: the checkpoint has moved, so a new topic must be checked."""
+        if stream.topic in self._known:
+            return
+        if has_history:
+            self._unchecked.setdefault(stream.topic, set()).add(stream)
+        else:
+            self._known.add(stream.topic)
+
+    def check(self, report: RangeReport, checkpoint_ts: Ts) -> None:
+        """Compare a range of the contiguous prefix with the checkpoint. NeedsOperator if the topic has a history below it."""
+        if not self._unchecked:
+            return
+        stream = report.range.stream
+        waiting = self._unchecked.get(stream.topic, set())
+        if stream not in waiting:
+            return
+        if report.early_ts and is_past(report.early_ts, checkpoint_ts):
+            raise _missed_topic(stream, report.early_offset, report.early_ts, checkpoint_ts)
+        if has_shown_past(report.resolved_ts, checkpoint_ts):
+            waiting.remove(stream)
+
+    def listed(self) -> None:
+        """Take topics as known whose streams are all checked. Call it after all partitions of a listing have joined."""
+        # Not at the last promise: another partition of the topic may have appeared meanwhile, and only a list shows it.
+        checked = [topic for topic, waiting in self._unchecked.items() if not waiting]
+        for topic in checked:
+            del self._unchecked[topic]
+        self._known.update(checked)
+
+
+def _missed_topic(stream: Stream, offset: Offset, ts: Ts, checkpoint_ts: Ts) -> NeedsOperator:
+    return NeedsOperator(
+        "a new topic has events below the checkpoint: the replica has missed its history",
+        remedy=REMEDY,
+        kind="missed_topic",
+        topic=stream.topic,
+        partition=stream.partition,
+        offset=offset,
+        commit_ts=ts,
+        checkpoint_ts=checkpoint_ts,
+    )
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
 
 
 class Streams:

@@ -6,16 +6,141 @@ thousand steps. There are two sweeps, since neither steps back: one stands at th
 that was handed out ahead of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from heapq import heappop, heappush
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import Final, NamedTuple
 
-from applier.coordinator.open_range import OpenRange
-from applier.coordinator.range_heap import HeapEntry, RangeHeap
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows
-from applier.model.segment import is_beyond, is_spent, lies_in_segment, may_hold, overlaps_segment
+from applier.model.segment import first_beyond, is_beyond, is_spent, lies_in_segment, may_hold, overlaps_segment
+
+# --- range heap ------------------------------------------------------------------------------------------------------
+# A heap of ranges by time, for those who take the earliest and are told which are gone.
+#
+# A range that is gone cannot be taken out of the middle of a heap. It is skipped when it comes up; and when half of the heap may be gone,
+# the heap is made again without it. A stream that does not resolve for an hour has its ranges merged again and again, and none comes up
+# until W has passed it.
+
+SMALL: Final = 64
+"""Entries for which making the heap again is not worth it."""
+
+
+class HeapEntry(NamedTuple):
+    """A range, by ``ts``. ``number``: of its report, since a range of the same name may be another reading."""
+
+    ts: Ts
+    number: int
+    name: RangeId
+
+
+class RangeHeap:
+    """``is_there`` says whether an entry still counts."""
+
+    __slots__ = ("_entries", "_gone", "_is_there")
+
+    def __init__(self, is_there: Callable[[HeapEntry], bool]) -> None:
+        self._entries: list[HeapEntry] = []
+        self._is_there = is_there
+        self._gone = 0
+
+    def __len__(self) -> int:
+        """Return how many entries it keeps, those that are gone included."""
+        return len(self._entries)
+
+    def add(self, ts: Ts, number: int, name: RangeId) -> None:
+        """Take a range in."""
+        heappush(self._entries, HeapEntry(ts, number, name))
+
+    def fill(self, entries: Iterable[HeapEntry]) -> None:
+        """Begin again with these entries."""
+        self._entries, self._gone = list(entries), 0
+        heapify(self._entries)
+
+    def lost_one(self) -> None:
+        """Mark an entry that may be gone."""
+        self._gone += 1
+        if self._gone > max(SMALL, len(self._entries) // 2):
+            self.fill(filter(self._is_there, self._entries))
+
+    @property
+    def first(self) -> HeapEntry | None:
+        """The earliest entry that still counts."""
+        while self._entries and not self._is_there(self._entries[0]):
+            heappop(self._entries)
+        return self._entries[0] if self._entries else None
+
+    def pop(self) -> HeapEntry:
+        """Take out what ``first`` has named."""
+        return heappop(self._entries)
+
+
+# --- open range ------------------------------------------------------------------------------------------------------
+# A cached range that a sweep has reached: its tables, and how many of its rows lie where.
+#
+# A report counts rows at up to 64 points of its range, so that it stays small. Between two points the number is an estimate from above.
+
+_TS: Final = attrgetter("ts")
+
+
+class OpenRange:
+    """The ``number``-th report. Its tables wait, in the order of their first commit_ts, until a sweep reaches them."""
+
+    __slots__ = ("_open", "_waiting", "number", "report")
+
+    def __init__(self, number: int, report: RangeReport) -> None:
+        self.number, self.report = number, report
+        # Sorted when they are asked for: one of the two sweeps seldom does.
+        self._waiting: list[TableRows] | None = None
+        self._open: list[TableRows] = []
+
+    def tables(self, after_ts: Ts, upto_ts: Ts) -> list[TableRows]:
+        """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others. ``after_ts`` may not step back."""
+        if self._waiting is None:
+            self._waiting = sorted(self.report.tables, key=lambda table: table.min_ts, reverse=True)
+        while self._waiting and not is_beyond(self._waiting[-1].min_ts, upto_ts):
+            self._open.append(self._waiting.pop())
+        # A new list only where one is spent: most calls change nothing.
+        if any(is_spent(table.max_ts, after_ts) for table in self._open):
+            self._open = [table for table in self._open if not is_spent(table.max_ts, after_ts)]
+        return self._open
+
+    def rows_between(self, after_ts: Ts, upto_ts: Ts) -> int:
+        """Return how many rows can lie in a segment, at most."""
+        report = self.report
+        if lies_in_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+            return report.rows
+        if not overlaps_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+            return 0
+        counts = report.row_counts
+        at = first_beyond(counts, upto_ts, _TS)
+        if at == len(counts):
+            most = report.rows
+        elif at and counts[at - 1].ts == upto_ts:
+            most = counts[at - 1].rows
+        else:
+            # A point is the commit_ts of a row, and this point is after the segment: so is that row.
+            most = counts[at].rows - 1
+        return most - self._counted(after_ts)
+
+    def rows_at(self, ts: Ts) -> int:
+        """Return how many rows can lie at exactly ``ts``, at most."""
+        return self.rows_between(Ts(ts - 1), ts)
+
+    def counts(self, after_ts: Ts) -> Iterator[RowCount]:
+        """Yield the points above a commit_ts at which rows are counted, each with the rows since the point before it."""
+        counts = self.report.row_counts
+        for at in range(first_beyond(counts, after_ts, _TS), len(counts)):
+            yield RowCount(counts[at].ts, counts[at].rows - (counts[at - 1].rows if at else 0))
+
+    def _counted(self, ts: Ts) -> int:
+        """Return how many rows have a commit_ts <= ``ts`` by the counts, at least."""
+        at = first_beyond(self.report.row_counts, ts, _TS)
+        return self.report.row_counts[at - 1].rows if at else 0
+
+
+# --- sweep -----------------------------------------------------------------------------------------------------------
 
 
 class Selection(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from applier.dataframe.options import EARLIEST, LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.sources.kafka.tso import physical_ms, ts_at
 from applier.sources.port import Source

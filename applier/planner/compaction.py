@@ -5,7 +5,7 @@ source keeps the order of a transaction: ``final_rows``.
 """
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import NamedTuple, TypeAlias
 
@@ -20,7 +20,32 @@ from applier.planner.final_rows import FinalRows, Key, RowPlace
 from applier.planner.keyless import KeylessRows
 from applier.planner.ordered_rows import OrderedRows
 from applier.planner.partial_rows import ColumnSet, PartialRows, RowsOfTable
-from applier.planner.transactions import TransactionSet
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+class TransactionSet(NamedTuple):
+    """The distinct commit_ts of one bucket's rows in a segment, as packed unsigned 64-bit integers."""
+
+    data: bytes
+
+    @classmethod
+    def of(cls, commit_ts: Iterable[int]) -> "TransactionSet":
+        """Pack distinct timestamps."""
+        # Packed: the driver holds the sets of all buckets of a segment, at eight bytes a transaction.
+        return cls(array("Q", sorted(commit_ts)).tobytes())
+
+
+def count_transactions(sets: Iterable[TransactionSet]) -> int:
+    """Return how many distinct transactions the buckets of one segment hold together."""
+    distinct: set[int] = set()
+    for one in sets:
+        distinct.update(array("Q", one.data))
+    return len(distinct)
+
+
+# --- compaction ------------------------------------------------------------------------------------------------------
+
 
 KeyReader: TypeAlias = Callable[[RowPlace, bytes], Key]
 """A row and its image -> its key. ApplierError, with the row's place, if it cannot be found."""

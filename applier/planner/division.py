@@ -1,5 +1,6 @@
 """Parts of a chunk: the rows of one segment's window, of one reducer, or of one table."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
@@ -7,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from applier.model.chunk import Chunk
-from applier.model.segment import SegmentWindow, windows_of
-
+from applier.model.chunk import Chunk, PackedChunk, pack, unpack
+from applier.model.position import Ts
+from applier.model.segment import SegmentWindow, slices_of, windows_of
 
 def selected(chunk: Chunk, rows: Sequence[int]) -> Chunk:
     """Return a chunk of some rows. It names all origins of the whole one."""
@@ -62,3 +63,22 @@ def by_window(chunk: Chunk, windows: Sequence[SegmentWindow]) -> Iterator[tuple[
     is_in_one = least == greatest
     parts = [(least, chunk)] if is_in_one else divided(chunk, windows_of(windows, chunk.commit_ts), len(windows) + 1)
     return ((number, part) for number, part in parts if number < len(windows))
+
+
+# --- time slices -----------------------------------------------------------------------------------------------------
+
+
+def sliced(packed: PackedChunk, bounds: Sequence[Ts]) -> Iterator[tuple[int, PackedChunk]]:
+    """Yield the part of a chunk in each slice that has rows of it, with the slice's number. Rows outside of all slices are left out."""
+    least, greatest = slices_of(bounds, (packed.min_ts, packed.max_ts))
+    if least == greatest:
+        if 0 < least < len(bounds):
+            yield least, packed
+        return
+    chunk = unpack(packed.data)
+    rows: dict[int, list[int]] = defaultdict(list)
+    for row, number in enumerate(slices_of(bounds, chunk.commit_ts)):
+        rows[number].append(row)
+    for number, some in rows.items():
+        if 0 < number < len(bounds):
+            yield number, pack(packed.bucket, packable(chunk, some))

@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from applier.model.errors import ApplierError, FatalSinkError
 from applier.model.events import MARKER_IMAGE
-from applier.planner.equal_rows import EqualRows
-from applier.planner.keyless import Repeats, counted_rows, net_rows
-from applier.planner.keyless_runs import Image
+from applier.planner.keyless import EqualRows, Image, Repeats, counted_rows, net_rows
 from applier.planner.port import WritingDialect
 from applier.planner.rejected_rows import PlannedRows
 from applier.planner.rendering import TableRenderer

@@ -1,4 +1,4 @@
-"""The statements of rows that are written in their order, with the actions of foreign keys (``key_actions``).
+"""The statements of rows that are written in their order, with the actions of foreign keys (``KeyGroups``).
 
 As the server's own replica does it: a row is inserted, updated by its old key or deleted by it; never replaced, because REPLACE deletes and
 so fires ON DELETE. INSERT … ON DUPLICATE KEY UPDATE meets no other row through a second unique key: before each event the tables are as
@@ -14,10 +14,10 @@ from typing import Final
 from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator
 from applier.model.events import FoldedName
 from applier.planner.column_match import is_partial, key_names
-from applier.planner.group_rendering import TableRenderers
 from applier.planner.ordered_rows import Change, OrderedChange, in_order
 from applier.planner.port import Dialect, OrderedDialect
 from applier.planner.rejected_rows import PlannedRows
+from applier.planner.rendering import TableRenderers
 from applier.planner.statement import Phase, Statement, StatementRows
 
 LACKS_KEY: Final = "the sink's table lacks the key of its rows, which are written in order because of foreign keys"

@@ -17,11 +17,9 @@ from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import SegmentWindow, are_contiguous
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names
-from applier.planner.compaction import Compaction, RowOrder
+from applier.planner.compaction import Compaction, RowOrder, TransactionSet
 from applier.planner.division import by_window
-from applier.planner.equal_rows import ALL_REAL, AmbiguousRows, EqualRows, EqualRowsRule, earliest
-from applier.planner.group_rendering import Renderers, TableRenderers
-from applier.planner.keyless import Repeats
+from applier.planner.keyless import ALL_REAL, AmbiguousRows, EqualRows, EqualRowsRule, Repeats, earliest
 from applier.planner.keyless_plan import KeylessPlan
 from applier.planner.ordered_plan import OrderedPlan, OrderedTable
 from applier.planner.partial_plan import PartialPlan
@@ -29,10 +27,9 @@ from applier.planner.partial_rows import PartialRows
 from applier.planner.placeholders import look_up, placeholders_of
 from applier.planner.port import Dialect, RowDecoder
 from applier.planner.rejected_rows import STOP, PlannedRows, QuarantinePolicy, RejectedRows
-from applier.planner.rendering import image_keys
+from applier.planner.rendering import Renderers, TableRenderers, image_keys
 from applier.planner.statement import Statement
 from applier.planner.table_plan import TablePlan
-from applier.planner.transactions import TransactionSet
 
 NO_KEY: Final = "the table has no key, so its rows cannot be applied exactly once"
 NO_KEY_REMEDY: Final = (
@@ -55,7 +52,7 @@ class PlanTarget(NamedTuple):
     equal_rows: EqualRowsRule = ALL_REAL
     """What happens to equal rows of such tables that may be one row."""
     ordered: frozenset[FoldedName] = frozenset()
-    """Tables that are written in the order of their rows, with the actions of foreign keys: ``key_actions``."""
+    """Tables that are written in the order of their rows, with the actions of foreign keys: ``ordered_rows``."""
 
 
 Planned: TypeAlias = Statement | RejectedEvent | TransactionSet

@@ -58,7 +58,7 @@ class Statement(NamedTuple):
 
 
 class RowsToRead(Protocol):
-    """The rows of a READ (``reading.SinkReading``)."""
+    """The rows of a READ (``partial_plan.SinkReading``)."""
 
     @property
     def size(self) -> int:

@@ -13,8 +13,8 @@ from applier.model.errors import FatalSinkError, InvariantViolation
 from applier.model.events import RowKind
 from applier.planner.column_match import key_names
 from applier.planner.final_rows import picked
-from applier.planner.group_rendering import GroupPass, TableRenderers
 from applier.planner.rejected_rows import PlannedRows
+from applier.planner.rendering import GroupPass, TableRenderers
 from applier.planner.statement import Phase, Statement, StatementRows
 
 BULK_ROWS: Final = 300

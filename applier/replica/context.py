@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from applier.coordinator import Policy
 from applier.model.position import Ts
 from applier.planner import STOP, QuarantinePolicy
-from applier.planner.equal_rows import EqualRowsRule
+from applier.planner.keyless import EqualRowsRule
 from applier.planner.table_check import Acceptance
 from applier.replica.shutdown import Shutdown
 from applier.sinks.port import Sink

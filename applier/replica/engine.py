@@ -10,7 +10,7 @@ import time
 from applier.coordinator import Coordinator
 from applier.coordinator.step import ApplyRows, ApplySegment
 from applier.model.errors import ApplierError
-from applier.model.listing import Listing
+from applier.model.position import Listing
 from applier.replica.context import Components, EngineSettings, RunContext
 from applier.replica.lane import LOOK_S
 from applier.replica.lanes import Lanes

@@ -3,12 +3,11 @@
 import time
 
 from applier.coordinator.step import ApplyRows, ApplySegment
-from applier.replica.bulk_loads import BulkLoads
 from applier.replica.context import RunContext
 from applier.replica.lane import wait_for_any
 from applier.replica.listening import Listening
 from applier.replica.preparing import Preparing
-from applier.replica.segment_writer import SegmentWriter, WriteRules
+from applier.replica.segment_writer import BulkLoads, SegmentWriter, WriteRules
 from applier.replica.state import ReplicaState
 from applier.replica.step_runner import StepRunner
 from applier.replica.writing import Writing

@@ -10,8 +10,7 @@ from applier.model.range_report import RangeId
 from applier.replica.context import RunContext
 from applier.replica.lane import Lane
 from applier.replica.recovery import ends_listening, may_be_recreated, most_urgent, must_resume
-from applier.replica.settled_ddls import report_settled
-from applier.replica.state import ReplicaState
+from applier.replica.state import ReplicaState, report_settled
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.telemetry.activity import IDLE, LISTENING

@@ -7,8 +7,7 @@ does not wait for a commit, and a topic may be recreated while the run waits.
 from collections.abc import Mapping
 
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
-from applier.model.listing import Listing
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import Listing, Offset, Stream, Ts
 from applier.model.segment import moves_checkpoint
 from applier.replica.context import RunContext
 from applier.replica.lanes import Lanes

@@ -14,8 +14,8 @@ from applier.model.segment import is_past
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import Quarantined, QuarantineStore
 from applier.sources.port import RangeReader
-from applier.tasks.quarantined_record import RecordFetcher
 from applier.tasks.tolerance import Tolerance
+from applier.tasks.write import RecordFetcher
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Watcher
 

@@ -5,20 +5,28 @@ A write is retried while its transaction was rolled back. Jobs run in another th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import stamina
 
 from applier.coordinator.step import ApplyRows, ApplySegment, SegmentAhead
-from applier.model.errors import BulkRefused, FatalSinkError, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused
+from applier.model.errors import (
+    ApplierError,
+    BulkRefused,
+    BulkUnavailable,
+    FatalSinkError,
+    InvariantViolation,
+    NeedsOperator,
+    RetryableSinkError,
+    RowRefused,
+)
 from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
 from applier.model.remedy import SKIP_RECORD
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
-from applier.planner.equal_rows import ALL_REAL, EqualRowsRule
-from applier.replica.bulk_loads import BulkLoads
+from applier.planner.keyless import ALL_REAL, EqualRowsRule
 from applier.replica.repeats import RepeatLog
-from applier.replica.rows_phases import RowsInPhases
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
@@ -27,6 +35,107 @@ from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.tasks.handover import RangeContent
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner
+from applier.tasks.write import error_of, not_written, phases
+from applier.telemetry.log_event import LogEvent
+from applier.telemetry.notes import Notes
+
+# --- bulk loads ------------------------------------------------------------------------------------------------------
+
+
+MOST_REFUSED: Final = 3
+"""Each refused load costs its segment a second write, so a run that has had so many makes no more."""
+
+
+class BulkLoads:
+    """The bulk loads of one run."""
+
+    def __init__(self, sink: Sink, notes: Notes) -> None:
+        self._sink, self._notes = sink, notes
+        self._refused = 0
+        self._is_over = False
+
+    @property
+    def are_used(self) -> bool:
+        """Whether the next segments are loaded in bulk."""
+        return not self._is_over and self._sink.bulk
+
+    def refused(self, error: BulkRefused) -> None:
+        """Note a refused load, whose segment is written by REPLACE; and once, that there are no more."""
+        if self._is_over:  # of a segment that was prepared before
+            return
+        self._refused += 1
+        self._notes.note(LogEvent.BULK_LOAD_REFUSED, error_message=error.message, **error.facts)
+        if isinstance(error, BulkUnavailable) or self._refused == MOST_REFUSED:
+            self._is_over = True
+            self._notes.note(LogEvent.BULK_LOADS_ENDED, refused=self._refused)
+
+
+# --- rows phases -----------------------------------------------------------------------------------------------------
+# Rows ahead of W that several tasks write: DELETEs in one window, all others in the next.
+#
+# A copy of a task (an executor that was given up, but still runs) may write late. Within a window that changes nothing: DELETEs commute,
+# and so do the final rows of different keys. A late DELETE after the REPLACE of another spelling of its key would remove that row. So the
+# caller moves the window when ``first`` has left something for ``rest``.
+
+Retried = Callable[[Callable[[], WriteOutcome]], WriteOutcome]
+
+
+class RowsInPhases:
+    """The rows of one step. ``retried``: calls a write again while it was certainly rolled back."""
+
+    def __init__(self, runner: Runner, plan: PreparePlan, write_plan: WritePlan, retried: Retried) -> None:
+        self._runner, self._plan, self._write_plan, self._retried = runner, plan, write_plan, retried
+        self._prepared: Prepared | None = None
+        self._left: Sequence[int] = ()
+        self._deleted = 0
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether rows are left for another window."""
+        return bool(self._left)
+
+    def first(self) -> WriteOutcome:
+        """Prepare the rows. Delete, and leave the others for ``rest``; or write the others, if there is nothing to delete."""
+        prepared = self._runner.prepare(self._plan)
+        if isinstance(prepared, ApplierError):
+            return not_written(prepared)
+        self._prepared = prepared
+        if (error := error_of(prepared.segments)) is not None:
+            self._drop()
+            return self._retried(lambda: not_written(error))
+        deletes, others = phases(prepared.segments)
+        outcome = self._write(deletes or others, self._write_plan)
+        if deletes and others and outcome.state is WriteState.COMMITTED:
+            self._left, self._deleted = others, outcome.rows
+        else:
+            self._drop()
+        return outcome
+
+    def rest(self, fence: Fence) -> WriteOutcome:
+        """Write what is left, in the window of ``fence``. Returns the rows of both phases."""
+        left, self._left = self._left, ()
+        outcome = self._write(left, replace(self._write_plan, fence=fence))
+        self._drop()
+        return replace(outcome, rows=outcome.rows + self._deleted)
+
+    def _write(self, parts: Sequence[int], write_plan: WritePlan) -> WriteOutcome:
+        prepared = self._prepared
+        if prepared is None or not parts:
+            return WriteOutcome(state=WriteState.COMMITTED)
+        try:
+            return self._retried(lambda: self._runner.write_rows(prepared, parts, write_plan))
+        except ApplierError:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        if self._prepared is not None:
+            self._runner.drop(self._prepared)
+            self._prepared = None
+
+
+# --- segment writer --------------------------------------------------------------------------------------------------
+
 
 QUARANTINE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
 MAX_WAIT_S = 5.0

@@ -5,24 +5,282 @@ A table is checked (``TableGuard``) whenever the sink is asked what it looks lik
 each of its DDLs. ``check_known`` does it for all tables of the replica at each start.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, Protocol
 
 from applier.coordinator.starting_point import refuse_rows_of_others, unknown_tables
+from applier.coordinator.step import KeyAnswer
 from applier.ddl import parse_ddl, touches
+from applier.ddl.stated_keys import StatedKeys
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.range_report import TableRows
 from applier.planner import NO_KEY, NO_KEY_REMEDY, sink_key_of
 from applier.planner.catalogue import TableDescription
-from applier.planner.table_check import Acceptance
-from applier.planner.table_check.upstream import UpstreamTables
-from applier.replica.sink_keys import SinkKeys
-from applier.replica.table_guard import TableGuard
+from applier.planner.ordered_rows import KeyGroups, KeyLink
+from applier.planner.table_check import (
+    Acceptance,
+    Difference,
+    DifferenceKind,
+    Evidence,
+    SinkTable,
+    UniqueIndex,
+    UpstreamKeys,
+    UpstreamTables,
+    differences_of,
+    silent_change,
+)
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
+from applier.telemetry.log_event import LogEvent
+
+# --- sink keys -------------------------------------------------------------------------------------------------------
+# The sink's foreign keys, and which tables are therefore written in order (``planner.ordered_rows``).
+#
+# They are the keys of the sink's position: all of upstream's DDLs up to there have run, and none behind it. Upstream's catalogue would show
+# today's. Read once, then again for the tables of a DDL that may have changed them.
+
+NOT_EXECUTED: Final = "Replicate these tables into MySQL or MariaDB, which execute such actions. Or exclude them with source.tables"
+
+
+class KeyedSink(Protocol):
+    """What is asked of a ``Sink``."""
+
+    def foreign_keys(self, tables: Collection[TableName] | None = None) -> Sequence[KeyLink] | None:
+        """Return the foreign keys of these tables, or of all; None: the database does not execute their actions."""
+        ...
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read upstream's statements that are done or skipped, by ts."""
+        ...
+
+
+class SinkKeys:
+    """The foreign keys of one sink. Not thread-safe. ``is_left_out``: whether the replica lacks a table of upstream."""
+
+    def __init__(self, sink: KeyedSink, accept: Acceptance, is_left_out: Callable[[FoldedName], bool]) -> None:
+        self._sink, self._accept, self._is_left_out = sink, accept, is_left_out
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all keys: state is reloaded from the sink."""
+        self._groups: KeyGroups | None = None
+        self._stated: StatedKeys | None = None
+        self._stale: set[FoldedName] = set()
+        self._passed: set[FoldedName] = set()
+
+    def executed(self, ddl: DdlEvent, touched: frozenset[FoldedName] | None) -> None:
+        """Take in a DDL. ``touched``: the names in it; None: it is not understood."""
+        if self._groups is None:
+            return
+        if self._stated is not None:
+            if self._stated.add(ddl):
+                self._groups = None
+        elif touched is None or any(link.child.is_covered(touched) for link in self._links_of_schemas(touched)):
+            self._groups = None
+        else:
+            links = self._groups.links_of(touched)
+            if links or "references" in ddl.query.casefold():
+                # A RENAME of a table changes what the keys of its children reference.
+                self._stale |= touched | {link.child for link in links}
+
+    def _links_of_schemas(self, touched: frozenset[FoldedName]) -> Sequence[KeyLink]:
+        return () if self._groups is None or all(name.table for name in touched) else self._groups.links
+
+    def ordered(self, tables: Iterable[TableRows], rekeyed: Collection[FoldedName] = ()) -> frozenset[FoldedName]:
+        """Return the tables whose rows are written in order, with some rows. NeedsOperator: they cannot be."""
+        hiding = {table.name.fold(): table for table in tables if table.hides_actions}
+        if not hiding:
+            return frozenset()
+        groups = self._current()
+        found = frozenset[FoldedName]().union(*map(groups.group, hiding))
+        for name in sorted(found & hiding.keys() - self._passed):
+            self._check(groups, hiding[name], rekeyed)
+            self._passed.add(name)
+        return found
+
+    def _check(self, groups: KeyGroups, table: TableRows, rekeyed: Collection[FoldedName]) -> None:
+        group = groups.group(table.name.fold())
+        for link in groups.acting(group):
+            if self._stated is not None:
+                raise silent_change(str(link), remedy=NOT_EXECUTED).as_error(**_key_place(table))
+            if self._is_left_out(link.parent):
+                remedy = f"Create a replica that has both tables: include {link.parent} in source.tables, with all of its events"
+                raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
+        for link in groups.links_of(group):
+            # The database would find no parent of the rows.
+            if self._is_left_out(link.parent):
+                remedy = f"Drop the foreign keys of {link.child} that reference {link.parent} in the sink: the replica lacks that table"
+                raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
+            # An update of a row without a key is a DELETE and an INSERT: the first would fire ON DELETE.
+            if link.parent == table.name.fold() and not table.handle_key and link.parent not in rekeyed:
+                remedy = f"Give {link.parent} a primary key upstream, then create the replica again from a dump"
+                raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
+
+    def _current(self) -> KeyGroups:
+        """Return the keys as they are now."""
+        groups = self._groups
+        if groups is None:
+            groups = self._groups = KeyGroups(self._all(), self._accept)
+            self._passed.clear()
+        elif self._stale:
+            kept = [link for link in groups.links if link.child not in self._stale]
+            read = self._sink.foreign_keys([TableName(*name) for name in sorted(self._stale)]) or ()
+            if set(groups.links) != {*kept, *read}:
+                groups = self._groups = KeyGroups([*kept, *read], self._accept)
+                self._passed.clear()
+        self._stale.clear()
+        return groups
+
+    def _all(self) -> Iterable[KeyLink]:
+        links = self._sink.foreign_keys()
+        if links is not None:
+            return links
+        if self._stated is None:
+            self._stated = StatedKeys(self._sink.statements())
+        return [KeyLink(*key) for key in self._stated.all()]
+
+
+def _key_place(table: TableRows) -> dict[str, Any]:
+    place: dict[str, Any] = {"table": str(table.name), "commit_ts": table.min_ts, "offset": table.first_offset}
+    return place if table.stream is None else place | {"topic": table.stream.topic, "partition": table.stream.partition}
+
+
+# --- table guard -----------------------------------------------------------------------------------------------------
+# Runs the table check: examines the sink's tables, and stops the replica before a difference loses rows.
+#
+# Asks the sink, writes nothing. ``applier.planner.table_check`` defines what a difference is, and what explains one.
+
+Note = Callable[..., None]
+MAX_NAMED = 10
+"""Differences that one message names at most."""
+
+
+class ExaminedSink(Protocol):
+    """What the check asks of a ``Sink``."""
+
+    def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+        """Examine the tables; missing ones are left out."""
+        ...
+
+    def statements(self) -> Sequence[DdlEvent]:
+        """Read upstream's statements that are done or skipped, by ts."""
+        ...
+
+
+class TableGuard:
+    """Checks tables of one sink. Not thread-safe. ``note`` logs each accepted difference once per run."""
+
+    def __init__(self, sink: ExaminedSink, accept: Acceptance, note: Note, upstream: UpstreamTables | None = None) -> None:
+        """``upstream``: where the source can be asked for upstream's tables."""
+        self._sink, self._accept, self._note, self._upstream = sink, accept, note, upstream
+        self._noted: set[tuple[FoldedName, str]] = set()
+        self._evidence: Evidence | None = None
+
+    def check(self, tables: Collection[TableName], places: Mapping[FoldedName, Mapping[str, Any]]) -> None:
+        """Raise NeedsOperator if a table differs from upstream's. It names the first one, with its place in ``places`` if it has one."""
+        if not tables:
+            return
+        if self._upstream is not None:
+            self._upstream.check_names([table.fold() for table in tables])
+        # All tables are looked at before the first error: an operator corrects them together, not one per start.
+        open_differences = [
+            (folded, difference)
+            for folded, table in sorted(self._sink.examine(tables).items())
+            for difference in differences_of(table, new_collations=self._accept.new_collations)
+            if not self._is_accepted(folded, difference) and not self._is_explained(folded, difference)
+        ]
+        if not open_differences:
+            return
+        (folded, first), *others = open_differences
+        also = {"also": _named(others)} if others else {}
+        raise first.as_error(**({"table": str(folded)} | dict(places.get(folded, {})) | also))
+
+    def allows_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
+        """Return whether upstream's statements made a unique index that the wire's flags do not show."""
+        return self._statements().explains_unique_index(table, index) or self._has_unique_index(table, index)
+
+    def accepts_unique_indexes(self, table: FoldedName) -> bool:
+        """Return whether the operator accepts unique indexes that upstream lacks on this table."""
+        if not self._accept.accepts(table, DifferenceKind.UNIQUE_INDEX):
+            return False
+        self._note_accepted(table, str(DifferenceKind.UNIQUE_INDEX))
+        return True
+
+    def accepts_generated(self, table: FoldedName) -> bool:
+        """Return whether the operator accepts that the sink computes columns of this table itself."""
+        return self._accept.accepts(table, DifferenceKind.GENERATED)
+
+    def has_left(self, table: FoldedName, there: FoldedName) -> bool:
+        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is left out."""
+        return self._statements().has_left(table, there)
+
+    def forget(self) -> None:
+        """Forget upstream's statements: a reload may have settled one whose outcome was not known, and which was not learned."""
+        self._evidence = None
+        self._forget_upstream()
+
+    def learn(self, ddl: DdlEvent) -> None:
+        """Remember a statement that has run: it explains what it has made."""
+        if self._evidence is not None:
+            self._evidence.add(ddl)
+
+    def _is_accepted(self, table: FoldedName, difference: Difference) -> bool:
+        if not self._accept.accepts(table, difference.kind):
+            return False
+        self._note_accepted(table, difference.what)
+        return True
+
+    def _note_accepted(self, table: FoldedName, what: str) -> None:
+        if (table, what) not in self._noted:
+            self._noted.add((table, what))
+            self._note(LogEvent.DIFFERENCE_ACCEPTED, table=str(table), difference=what)
+
+    def _is_explained(self, table: FoldedName, difference: Difference) -> bool:
+        # Upstream's own view is among the replica's tables: without this, each start after a CREATE VIEW would stop.
+        if difference.kind is DifferenceKind.VIEW:
+            return self._statements().explains_view(table)
+        # Without new collations TiDB ignores what its statements name, so they explain nothing.
+        if not difference.collation or not self._accept.new_collations:
+            return False
+        names = self._accept.upstream_names(difference.collation)
+        if self._has_collation(table, difference.column, names):
+            return True
+        return any(self._statements().explains_collation(table, name) for name in names)
+
+    def _forget_upstream(self) -> None:
+        if self._upstream is not None:
+            self._upstream.forget()
+
+    def _upstream_table(self, table: FoldedName) -> UpstreamKeys:
+        found = {} if self._upstream is None else self._upstream.definitions([table])
+        return found.get(table, UpstreamKeys())
+
+    def _has_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
+        keys, wanted = self._upstream_table(table).unique_keys, {column.casefold() for column in index.columns}
+        return wanted in keys.values() if wanted else index.name.casefold() in keys
+
+    def _has_collation(self, table: FoldedName, column: str, names: Collection[str]) -> bool:
+        own = self._upstream_table(table).collations.get(column.casefold()) if column else None
+        return own is not None and own in {name.casefold() for name in names}
+
+    def _statements(self) -> Evidence:
+        """Read upstream's statements at their first use: most replicas never need them, and there may be many."""
+        if self._evidence is None:
+            self._evidence = Evidence(self._sink.statements())
+        return self._evidence
+
+
+def _named(differences: Collection[tuple[FoldedName, Difference]]) -> str:
+    shown = [f"{table}: {difference.what}" for table, difference in list(differences)[:MAX_NAMED]]
+    more = len(differences) - len(shown)
+    return "; ".join(shown) + (f"; {more} more" if more else "")
+
+
+# --- sink tables -----------------------------------------------------------------------------------------------------
 
 
 def _silent(_message: str, /, **_facts: Any) -> None:
@@ -199,3 +457,34 @@ def _place(table: TableRows) -> dict[str, Any]:
     """Name the first of the rows."""
     place = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
     return place | {"offset": table.first_offset, "commit_ts": table.min_ts}
+
+
+# --- row keys --------------------------------------------------------------------------------------------------------
+# Whose rows can be written ahead of W (``consistency = "row"``), by the sink's catalogue: rows of one key must touch no row of another.
+#
+# So the sink's table has one unique key, by whole columns that are never NULL, and two values of it are equal if their bytes are. Not so
+# floating-point numbers (0 and -0), texts under a collation that folds, and texts under one that ignores trailing spaces (TiDB's own
+# ``utf8mb4_bin`` does): two spellings of one key. The last is right where a table comes in one stream: what one spelling deletes is then
+# written together with what the other inserts, deletes first.
+
+_INEXACT: Final = re.compile(r"(sqlite )?(float|double|real)", re.IGNORECASE)
+
+
+def row_keys(sink: Sink, tables: SinkTables, asked: Iterable[TableRows], *, by_table: bool) -> dict[FoldedName, KeyAnswer]:
+    """Return the key of each table whose rows can be written one by one. ``by_table``: each comes in one stream."""
+    asked = list(asked)
+    examined = sink.examine([table.name for table in asked])
+    return {
+        name: _key_of(description, examined[name], by_table=by_table)
+        for name, description in tables.describe(asked).items()
+        if name in examined
+    }
+
+
+def _key_of(table: TableDescription, examined: SinkTable, *, by_table: bool) -> KeyAnswer:
+    # All unique indexes, not only those that make a key: one with NULLs, a prefix or an expression lets a row replace another one, too.
+    if len(table.unique_indexes) != 1 or len(table.unique_keys) != 1 or examined.folding or (examined.padding and not by_table):
+        return None
+    key = {name.casefold() for name in table.unique_keys[0]}
+    types = [column.sql_type for column in table.columns if column.name.casefold() in key]
+    return None if any(_INEXACT.match(sql_type) for sql_type in types) else tuple(sorted(key))

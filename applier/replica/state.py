@@ -1,25 +1,170 @@
 """What a run knows of its replica: loaded from the sink, and read from the source since. A reload throws all of it away."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from applier.coordinator import Coordinator
+from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA, StartingPoint
+from applier.coordinator.stream_state import CLOSED_TS
 from applier.model.errors import NeedsOperator
-from applier.model.listing import Listing
-from applier.model.position import Stream, StreamPosition, Ts
-from applier.model.range_report import RangeId
+from applier.model.position import Listing, Stream, StreamPosition, Ts
+from applier.model.range_report import RangeId, RangeReport
+from applier.model.segment import passed_with
 from applier.replica.context import RunContext
-from applier.replica.partition_growth import PartitionGrowth
 from applier.replica.quarantine import QuarantineRules
 from applier.replica.recovery import Recovery, checkpoint_mismatch, unknown_write
-from applier.replica.repeats import RepeatLog
-from applier.replica.settled_ddls import starting_point
+from applier.replica.repeats import PartitionGrowth, RepeatLog
 from applier.replica.sink_tables import SinkTables
-from applier.replica.stored_positions import StoredPositions
-from applier.replica.topic_identity import TopicIdentity
 from applier.selection import Locations
+from applier.sinks.ledger_entry import DdlState
+from applier.sinks.port import Sink
 from applier.sinks.progress import Progress, ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome
+from applier.sources.port import Source
 from applier.tasks.handover import RangeContent
+
+# --- settled ddls ----------------------------------------------------------------------------------------------------
+# What a run loads of the ledger: the identities at and above the checkpoint, and those of older DDLs when they are replayed.
+#
+# The ledger is never pruned, and a replay may bring any of its DDLs at any time. Loaded whole it would hold years of DDLs in memory, so the
+# run asks about an old one when it arrives: one query per set of reports, however many DDLs they hold.
+
+
+def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
+    """Return the durable state from which a coordinator begins."""
+    # Intents are not settled yet, so they are no reason to drop the DDL when it comes again. What runs beside the rows is.
+    settled = [key for key in sink.ledger_since(progress.checkpoint_ts) if key.state is not DdlState.INTENT]
+    # Rows at A of tables that a DDL at A has touched are not applied again: their table is another one now (DESIGN.md 3, Rows).
+    at_checkpoint = [
+        key.identity.touches for key in settled if key.identity.ts == progress.checkpoint_ts and key.state is not DdlState.SKIPPED
+    ]
+    return StartingPoint(
+        checkpoint_ts=progress.checkpoint_ts,
+        start_ts=progress.start_ts,
+        positions=progress.positions,
+        settled=frozenset(key.identity for key in settled),
+        ahead_tables=progress.ahead_tables,
+        ddl_touched_at_checkpoint=None if None in at_checkpoint else frozenset().union(*[t for t in at_checkpoint if t is not None]),
+    )
+
+
+def report_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[RangeReport]) -> None:
+    """Report to the coordinator which old DDLs of ``reports`` the ledger has settled. Comes before the reports themselves."""
+    times = coordinator.ddls_to_ask(reports)
+    if times:
+        coordinator.add_settled(key.identity for key in sink.ledger_at(times) if key.state is not DdlState.INTENT)
+
+
+# --- topic identity --------------------------------------------------------------------------------------------------
+# Detects a topic that was deleted and created again: it has other records at the same offsets.
+#
+# Offsets alone show that only while the new topic is shorter than what was read of the old one. Kafka gives each topic an id for life.
+
+CHECK_INTERVAL_S: Final = 5.0
+"""Between two requests. Partitions are listed in each cycle anyway, and no new topic outgrows an old one unseen in less time."""
+
+
+class TopicIdentity:
+    """The ids of the topics. Not thread-safe."""
+
+    def __init__(self, source: Source, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._source, self._clock = source, clock
+        self._checked_at: float | None = None
+        self.ids: dict[str, str] = {}
+        """Kafka's ids so far; recorded with the progress."""
+
+    def check(self, recorded: Mapping[str, str]) -> None:
+        """Compare Kafka's ids with those ``recorded`` in the sink and with earlier ones. NeedsOperator if a topic was recreated."""
+        present = dict(self._source.topic_ids())
+        # Only topics that Kafka gives an id: old brokers and mock clusters have none, and then nothing is compared.
+        for topic, topic_id in present.items():
+            for known in (recorded.get(topic, topic_id), self.ids.get(topic, topic_id)):
+                if known != topic_id:
+                    raise NeedsOperator(
+                        "the topic was recreated; stored offsets are invalid",
+                        remedy=FROM_DUMP_TO_REPLICA,
+                        kind="recreated",
+                        topic=topic,
+                        recorded_id=known,
+                        present_id=topic_id,
+                    )
+        # Merged, not replaced: a broker that does not answer with ids for a while must not make the run forget them.
+        self.ids |= present
+        self._checked_at = self._clock()
+
+    def make_check_due(self) -> None:
+        """Make the next check due at once: the topics could not be listed, and a topic is missing while it is recreated."""
+        self._checked_at = None
+
+    def check_if_due(self, recorded: Mapping[str, str]) -> None:
+        """Check if ``CHECK_INTERVAL_S`` has passed. After a long wait that is so, before anything that is read then is applied."""
+        if self._checked_at is None or self._clock() - self._checked_at >= CHECK_INTERVAL_S:
+            self.check(recorded)
+
+
+# --- stored positions ------------------------------------------------------------------------------------------------
+# Which positions a commit stores: those that matter to the next start at once, the others now and then.
+#
+# A resolved event moves the position of each partition about once a second. Of ten thousand rows of the bookkeeping, a commit would write
+# all, though rows came in a few of them. A position that is stored later is an older one: the next start reads its stream from there, and
+# knows what it finds (DESIGN.md section 3). So an unchanged row means the same place, and a promise is there for display.
+
+FEW: Final = 100
+"""So many rows are written with any commit: they cost less than a millisecond."""
+EVERY_S: Final = 10.0
+"""How old a stored position may be. Retention and ``stall_after_s`` are counted in minutes at least."""
+
+
+class StoredPositions:
+    """Chooses among positions. It forgets nothing: what was not stored still differs from what is."""
+
+    def __init__(self) -> None:
+        self._due_s = 0.0
+
+    def chosen(
+        self,
+        wanted: Mapping[Stream, StreamPosition],
+        progress: Progress,
+        checkpoint_ts: Ts,
+        *,
+        topic_ids: Mapping[str, str],
+        with_rows: Collection[Stream] = (),
+        is_last: bool = False,
+    ) -> dict[Stream, StreamPosition]:
+        """Return the positions to store with ``checkpoint_ts``.
+
+        ``progress`` is what is stored, ``with_rows`` are the streams of which rows are written, ``topic_ids`` go with the positions.
+        ``is_last``: nothing more may be stored by this run for long.
+        """
+        named = {topic for topic, topic_id in topic_ids.items() if progress.topic_ids.get(topic) != topic_id}
+        stored = progress.positions
+        changed = {stream: position for stream, position in wanted.items() if stored.get(stream) != position or stream.topic in named}
+        now = time.monotonic()
+        if is_last or len(changed) <= FEW or now >= self._due_s:
+            if len(changed) > FEW:
+                self._due_s = now + EVERY_S
+            return changed
+        rows = frozenset(with_rows)
+        implied_ts = passed_with(checkpoint_ts)
+        return {
+            stream: position
+            for stream, position in changed.items()
+            if stream in rows or stream.topic in named or _matters(position, stored.get(stream), implied_ts)
+        }
+
+
+def _matters(position: StreamPosition, stored: StreamPosition | None, implied_ts: Ts) -> bool:
+    """Whether the next start could not do without a position. ``implied_ts``: up to where the checkpoint says that rows are written."""
+    if stored is None or (position.resolved_ts == CLOSED_TS) != (stored.resolved_ts == CLOSED_TS):
+        return True
+    # Rows ahead of the checkpoint are written once. 0 says that none are.
+    return bool(position.applied_ts) != bool(stored.applied_ts) or max(position.applied_ts, implied_ts) != max(
+        stored.applied_ts, implied_ts
+    )
+
+
+# --- state -----------------------------------------------------------------------------------------------------------
 
 
 class ReplicaState:

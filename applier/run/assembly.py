@@ -10,8 +10,7 @@ from applier.config import Config
 from applier.config.choice import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
-from applier.model.listing import Listing
-from applier.model.position import NO_TS, Ts
+from applier.model.position import NO_TS, Listing, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
@@ -28,8 +27,7 @@ from applier.sources.port import Source
 from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
 from applier.spark.runner import SparkRunner
-from applier.spark.session import start_context, submitted_master
-from applier.spark.speculation import refuse_started_speculation
+from applier.spark.session import refuse_started_speculation, start_context, submitted_master
 from applier.telemetry.activity import LISTING, LOADING, LOCKING, OPENING
 from applier.telemetry.failing import Side
 from applier.telemetry.log import use_timeline

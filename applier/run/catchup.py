@@ -7,8 +7,7 @@ from typing import Any
 
 from applier.config import Config
 from applier.model.errors import SourceError
-from applier.model.listing import Listing
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import Listing, Offset, Stream, Ts
 from applier.model.segment import has_moved
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.planner.catalogue import TableDescription
-from applier.planner.key_actions import KeyLink
+from applier.planner.ordered_rows import KeyLink
 from applier.planner.port import Dialect
 from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable

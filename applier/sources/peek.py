@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.errors import SourceError
-from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.sources.port import RangeReader, Record, Source
 

@@ -9,15 +9,24 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
 from applier.model.errors import ProtocolError, SourceError
-from applier.model.events import AdminEvent, DdlEvent, Event, LeftOutTable, PlacedRow, ResolvedEvent, Shape, TableName, Value
-from applier.model.listing import Listing
-from applier.model.position import NO_TS, Offset, Place, Stream, Ts
+from applier.model.events import (
+    AdminEvent,
+    DdlEvent,
+    Event,
+    LeftOutTable,
+    PlacedRow,
+    ResolvedEvent,
+    Shape,
+    SkippedStatement,
+    TableName,
+    Value,
+)
+from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
-from applier.model.skipped_statement import SkippedStatement
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
-from applier.planner.table_check.upstream import UpstreamTables
+from applier.planner.table_check import UpstreamTables
 from applier.sources.start import StartPoint, StoredPlace
 
 

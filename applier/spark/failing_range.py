@@ -12,8 +12,31 @@ from typing import Final, NamedTuple, TypeAlias
 from applier.model.errors import ApplierError, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.spark.task_packing import pack
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
+
+# --- task packing ----------------------------------------------------------------------------------------------------
+
+
+TASK_BYTES: Final = 4 << 20
+"""Below it one task more costs more than it saves: a few megabytes are read in less than a tenth of a second."""
+
+
+def pack(tasks: Sequence[ListenTask], most: int) -> list[list[ListenTask]]:
+    """Divide ranges into at most ``most`` groups; each keeps the order in which they came."""
+    expected = sum(task.expected_bytes for task in tasks)
+    number = max(1, min(most, len(tasks), -(-expected // TASK_BYTES)))
+    loads = [0] * number
+    groups: list[list[int]] = [[] for _ in range(number)]
+    # The largest first, each to the group that has least: within a third of the best division, whatever the sizes.
+    for index in sorted(range(len(tasks)), key=lambda index: -tasks[index].expected_bytes):
+        least = loads.index(min(loads))
+        groups[least].append(index)
+        loads[least] += max(1, tasks[index].expected_bytes)
+    return [[tasks[index] for index in sorted(group)] for group in groups if group]
+
+
+# --- failing range ---------------------------------------------------------------------------------------------------
+
 
 MAX_FAILED_JOBS: Final = 16
 """In one search. Where more jobs fail, the cause is not one range: the ranges that are left fail with the job's own error."""

@@ -4,12 +4,13 @@ A job that Spark aborts may be repeated. A session that has ended cannot run ano
 """
 
 import re
+from collections import deque
 from typing import Final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
-from applier.model.errors import ApplierError, ConfigError, JobAborted, SparkSessionLost
+from applier.model.errors import ApplierError, ConfigError, JobAborted, SparkRestartedTooOften, SparkSessionLost
 
 UNANSWERED: Final = (Py4JError, OSError)
 """How a call to a JVM fails; a dead one refuses the connection, which py4j passes on unchanged."""
@@ -83,3 +84,33 @@ def _cause(text: str) -> str:
     lines = [line for line in stripped if line and not line.startswith("SQLSTATE")]
     first, last = (lines[0][:MAX_CAUSE], lines[-1][:MAX_CAUSE]) if lines else ("", "")
     return first if first == last else f"{first} … {last}"
+
+
+# --- restart limit ---------------------------------------------------------------------------------------------------
+
+
+MAX_LOSSES: Final = 5
+PERIOD_S: Final = 600.0
+"""More losses than that in this time have a cause that a restart does not remove (most often: too little memory)."""
+
+
+class RestartLimit:
+    """Remembers when Spark was lost."""
+
+    def __init__(self) -> None:
+        self._at: deque[float] = deque(maxlen=MAX_LOSSES + 1)
+
+    def add(self, now: float) -> None:
+        """Note a loss at ``now`` (seconds of a monotonic clock)."""
+        self._at.append(now)
+
+    def check(self, now: float) -> None:
+        """Raise SparkRestartedTooOften if Spark was lost too often in the last PERIOD_S."""
+        recent = [at for at in self._at if now - at < PERIOD_S]
+        if len(recent) > MAX_LOSSES:
+            raise SparkRestartedTooOften(
+                "Spark restarted too often",
+                remedy="See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]",
+                losses=len(recent),
+                within_s=round(now - recent[0]),
+            )

@@ -1,27 +1,107 @@
 """What Spark's jobs run on executors: the plain functions of ``tasks``, over the partitions of a job. And what their results mean.
 
-What goes with a task's code and what it returns is sealed here, on both sides; what lies in files is by ``shuffle`` and ``PlanBroadcast``.
+What goes with a task's code and what it returns is sealed here, on both sides; what lies in files is by ``batch`` and ``PlanBroadcast``.
 """
 
+import gc
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pyspark import SparkContext
 
 from applier.model.position import Ts
 from applier.model.seal import seal, unseal
 from applier.sinks.failpoint import reach
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
-from applier.spark.plan_broadcast import PlanGetter
-from applier.spark.worker import prepare_worker
-from applier.tasks.deal import REPORTS, Dealt, deal
+from applier.spark.failure import UNANSWERED
+from applier.tasks.deal import REPORTS, Dealt, Sliced, deal, divide
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
-from applier.tasks.prepare import Planned, Routed, render, reroute, selected_chunks
-from applier.tasks.prepared import PreparedSegment, Rendered
-from applier.tasks.slicing import Sliced, divide
-from applier.tasks.write import apply_small, write
-from applier.tasks.write_rows import apply_small_rows, write_part
+from applier.tasks.prepare import Planned, PreparedSegment, Rendered, Routed, render, reroute, selected_chunks
+from applier.tasks.write import apply_small, apply_small_rows, write, write_part
+
+# --- plan broadcast --------------------------------------------------------------------------------------------------
+# How a plan reaches its tasks: with their code if it is small, else as one broadcast that ends with the plan's use.
+#
+# PySpark makes its own broadcast of any code above 1 MiB, one per stage, and nobody ever deletes its file (1,000 tables of 20 columns
+# are that much). One that is ours is fetched once per executor, unpickled once per Python worker, and destroyed after its use.
+
+INLINE_BYTES: Final = 256 * 1024
+"""Well below PySpark's own threshold. A broadcast costs some milliseconds, which a live feed's small segments need not pay."""
+
+PlanGetter: TypeAlias = Callable[[], PreparePlan]
+"""Gives the plan where a task runs; crosses to executors."""
+
+
+class PlanBroadcast:
+    """A plan as tasks get it. ``getter`` goes with their code."""
+
+    def __init__(self, context: SparkContext, plan: PreparePlan) -> None:
+        data = seal(plan)
+        self._broadcast: Any = None
+        self.getter: PlanGetter
+        if len(data) <= INLINE_BYTES:
+            self.getter = lambda: unseal(data)
+            return
+        broadcast = self._broadcast = context.broadcast(_Sealed(data))
+        self.getter = lambda: broadcast.value
+
+    def destroy(self) -> None:
+        """Free the plan: no task needs it any more."""
+        # destroy, not unpersist: unpersist keeps the driver's file for a later use, and there is none. A Spark that has ended has
+        # deleted its directories itself.
+        if self._broadcast is not None:
+            with suppress(*UNANSWERED):
+                self._broadcast.destroy()
+
+
+class _Sealed:
+    """A sealed plan, which is the plan itself once it is unpickled: PySpark keeps that for all tasks of a Python worker."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return unseal, (self._data,)
+
+
+# --- worker ----------------------------------------------------------------------------------------------------------
+# What a Python worker of Spark does at the beginning of a task: it shows the kind of task, and is prepared once for each kind.
+#
+# Temporary files of tasks lie where Spark's own do, whoever makes them: the system's directory may be small, or memory.
+
+NAME: Final = Path("/proc/self/comm")
+"""The name of this process in top and ps. Linux only, 15 characters."""
+
+LOCAL_DIRECTORIES: Final = "SPARK_LOCAL_DIRS"
+"""Where an executor may write (``spark.local.dir``, or what the cluster says instead), as Spark tells its workers."""
+
+_prepared: Final[set[str]] = set()
+
+
+def prepare_worker(kind: str) -> None:
+    """Name the process after the kind of task, and freeze what its modules have created, so that the garbage collector skips it."""
+    # Workers are reused for tasks of all kinds: the name tells an operator, and `make bench`, what one uses its CPU for. Some 20 µs.
+    with suppress(OSError):
+        NAME.write_text(f"applier {kind}", encoding="ascii")
+    if LOCAL_DIRECTORIES in os.environ:
+        directories = os.environ[LOCAL_DIRECTORIES].split(",")
+        # By process, so that the workers of an executor share several disks.
+        tempfile.tempdir = directories[os.getpid() % len(directories)]
+    # PySpark's worker calls gc.collect() after each task. Measured: without the freeze, that took three quarters of a small task's CPU.
+    if kind not in _prepared:
+        _prepared.add(kind)
+        gc.collect()
+        gc.freeze()
+
+
+# --- job -------------------------------------------------------------------------------------------------------------
 
 
 def listening(reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[bytes]], Iterator[Dealt]]:

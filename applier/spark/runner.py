@@ -1,7 +1,7 @@
 """The pipeline on Spark: listening as one job per cycle, preparing as one job for several segments, writing as one task per segment.
 
 Only pointers to cached data and small reports are on the driver. Three threads use it at once, in pools of the fair scheduler. What is
-cached and what is prepared lies in the files of shuffles (``shuffle``); reports come back as the elements of a partition of their own, so
+cached and what is prepared lies in the files of shuffles (``batch``); reports come back as the elements of a partition of their own, so
 that caching a range sends no chunk anywhere, and a report has the fate of the data that it describes.
 
 What Spark delivers may be cut short or altered anywhere, results on their way to the driver too: ``handover`` says how tasks find out,
@@ -22,21 +22,18 @@ from applier.model.seal import seal
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
-from applier.spark.batch import Batch, Batches
+from applier.spark.batch import Batch, Batches, Shuffle, Slices, united
 from applier.spark.failing_range import FailedJob, FailingRanges
 from applier.spark.failure import EXECUTORS_REMEDY, is_unanswered, job_failed, named_task, ranges_lost, segments_lost
+from applier.spark.job import PlanBroadcast
 from applier.spark.jvm import mute_jvm
-from applier.spark.plan_broadcast import PlanBroadcast
 from applier.spark.session import end_context
-from applier.spark.shuffle import Shuffle, united
-from applier.spark.slices import Slices
 from applier.tasks.deal import REPORTS, partition_of
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED
-from applier.tasks.write import not_written
-from applier.tasks.write_rows import joined
+from applier.tasks.write import joined, not_written
 
 T = TypeVar("T")
 

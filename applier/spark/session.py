@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark import SparkConf, SparkContext
 
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, ConfigError
 from applier.spark import java_options
 from applier.spark.class_archive import archive_options
 from applier.spark.failure import UNANSWERED
@@ -149,3 +149,31 @@ def _configured(spark_conf: SparkConf, app_name: str, defaults: Mapping[str, str
     for name, value in defaults.items():
         spark_conf.setIfMissing(name, value)
     return spark_conf.setAppName(app_name)
+
+
+# --- speculation -----------------------------------------------------------------------------------------------------
+# Spark's speculation: it starts a copy of a task that takes long, beside the first one. Not with ``consistency = "row"``.
+#
+# The fence stops a copy that is late. While the window stays, a copy only waits for the locks of the task that it repeats, and holds its
+# own against it: what was meant to help makes the write longer, up to a deadlock.
+
+PROPERTY: Final = "spark.speculation"
+
+
+def refuse_speculation(properties: Mapping[str, str]) -> None:
+    """Raise ConfigError if tasks would be copied."""
+    if properties.get(PROPERTY, "").strip().lower() == "true":
+        raise ConfigError(
+            'spark.speculation repeats tasks that write, which sink.consistency = "row" does not allow',
+            remedy='Remove "spark.speculation" from [spark.conf], from spark-submit and from spark-defaults.conf',
+            property=PROPERTY,
+        )
+
+
+def refuse_started_speculation(context: SparkContext) -> None:
+    """Refuse, and end, a Spark that was started with it: only then is known what spark-defaults.conf says."""
+    try:
+        refuse_speculation(dict(context.getConf().getAll()))
+    except ConfigError:
+        end_context(context)
+        raise

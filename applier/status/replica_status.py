@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from applier.coordinator.partition_check import is_required
+from applier.coordinator.streams import is_required
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.timeline import Timeline, moment_of
 from applier.model.topic_name import PartitionLimits

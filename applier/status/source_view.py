@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from applier.model.listing import Listing
+from applier.model.position import Listing
 from applier.model.timeline import Timeline
 from applier.sources.binlog.log_view import LogStatus, LogView
 from applier.sources.binlog.settings import BinlogSettings

@@ -10,8 +10,7 @@ from applier.model.range_report import RangeId
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, QuarantinePolicy
 from applier.planner.catalogue import TableDescription
-from applier.planner.equal_rows import ALL_REAL, EqualRowsRule
-from applier.planner.keyless import Repeats
+from applier.planner.keyless import ALL_REAL, EqualRowsRule, Repeats
 from applier.planner.port import Dialect
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, ProgressCommit
@@ -21,7 +20,7 @@ SMALL_SEGMENT_ROWS: Final = 5_000
 SMALL_SEGMENT_BYTES: Final = 16 << 20
 """Up to so much, one task does everything: a shuffle costs more than the parallelism gives."""
 SLICED_SEGMENT_ROWS: Final = 25_000
-"""The same between two DDLs, of rows that are divided at them (``slicing``): to prepare them, all tasks would read everything that is
+"""The same between two DDLs, of rows that are divided at them (``deal``): to prepare them, all tasks would read everything that is
 cached, and no segment behind the DDL can be prepared with them."""
 
 
@@ -53,7 +52,7 @@ class PreparePlan:
     bulk: bool = False
     """Whether tables may be loaded in bulk, where the dialect can."""
     later: tuple[Ts, ...] = ()
-    """Where segments behind the first one will end, as far as DDLs are known. A batch with rows of many is divided once (``slicing``)."""
+    """Where segments behind the first one will end, as far as DDLs are known. A batch with rows of many is divided once (``deal``)."""
     writers: int = 0
     """Rows ahead of W: how many tasks write them at once. 0: each window is one segment, in one transaction."""
 

@@ -8,7 +8,7 @@ from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome
 from applier.tasks.listen import ListenOutcome, ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
-from applier.tasks.prepared import PreparedSegment
+from applier.tasks.prepare import PreparedSegment
 
 
 class Prepared(NamedTuple):
@@ -54,7 +54,7 @@ class Runner(Protocol):
         ...
 
     def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Prepare and write the few rows of the one window of ``plan``, in one transaction; outcomes as of ``write_rows``."""
+        """Prepare and write the few rows of the one window of ``plan``, in one transaction; outcomes as of ``write``."""
         ...
 
     def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:

@@ -4,25 +4,148 @@ Hold points, row counts and tables are bounded, because a driver gets one report
 megabytes (DESIGN.md 15).
 """
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, compress, pairwise
 from typing import Any, Final
+from zlib import crc32
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, ResolvedEvent, Shape, TableName
-from applier.model.position import Offset, Stream, Ts
-from applier.model.range_report import ChangedKey, DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
+from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
+from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.range_report import ChangedKey, DdlArrival, HoldPoint, Promises, RangeId, RangeReport, RepeatPoint, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
-from applier.model.segment import has_shown_past, is_past
-from applier.model.skipped_statement import SkippedStatement
+from applier.model.segment import behind_promise, has_shown_past, is_behind_promise, is_past
 from applier.planner import bytes_key_names, key_names, unique_names
 from applier.sources.port import PlacedRows
-from applier.tasks.content import RangeChecksum
-from applier.tasks.promises import RangePromises
-from applier.tasks.repeat_points import RepeatPoints
+
+# --- content ---------------------------------------------------------------------------------------------------------
+# The checksum of a range's content: equal for every reading of the same records, however they are divided into batches and chunks.
+#
+# A range that is read again for the cache must hold what its report says. Rows and bytes may be equal where a value differs.
+
+
+class RangeChecksum:
+    """Checksums of one range, each over one column of all its rows: so it does not matter which rows come together."""
+
+    __slots__ = ("_commit_ts", "_images", "_index", "_keys", "_kinds", "_offsets")
+
+    def __init__(self) -> None:
+        self._keys = self._images = self._commit_ts = self._offsets = self._index = self._kinds = 0
+
+    def add(self, rows: PlacedRows) -> None:
+        """Add some rows. The hot path: a call per column and batch. Measured: 0.2 µs a row of 310 bytes, of 8."""
+        self._keys = crc32(b"".join(rows.key), self._keys)
+        self._images = crc32(b"".join(rows.image), self._images)
+        self._commit_ts = _of_numbers(rows.commit_ts, self._commit_ts)
+        self._offsets = _of_numbers(rows.offset, self._offsets)
+        self._index = _of_numbers(rows.index, self._index)
+        self._kinds = crc32(bytes(rows.kind), self._kinds)
+
+    def of(self, resolved_ts: int, ddls: Iterable[DdlArrival], tables: Iterable[tuple[str, str, int, Ts, Ts]]) -> int:
+        """Return the checksum of the rows and of the rest of the range. ``tables``: name, rows and first and last commit_ts of each."""
+        rows = (self._keys, self._images, self._commit_ts, self._offsets, self._index, self._kinds)
+        statements = [(ddl.offset, ddl.index, ddl.ddl.commit_ts, ddl.ddl.query) for ddl in ddls]
+        return crc32(repr((rows, resolved_ts, statements, sorted(tables))).encode("utf-8", "surrogatepass"))
+
+
+def _of_numbers(numbers: Sequence[int], before: int) -> int:
+    # A column of small numbers may be bytes, which array would take for numbers of eight bytes each.
+    return crc32(array("Q", list(numbers) if isinstance(numbers, bytes) else numbers), before)
+
+
+# --- promises --------------------------------------------------------------------------------------------------------
+
+
+class RangePromises:
+    """The resolved events of one range. ``resolved_ts``: the greatest so far."""
+
+    __slots__ = ("_behind_ts", "_first_ts", "_least_later_ts", "_unpromised_ts", "resolved_ts")
+
+    def __init__(self) -> None:
+        self.resolved_ts = NO_TS
+        self._first_ts = self._least_later_ts = self._unpromised_ts = self._behind_ts = NO_TS
+
+    def rows(self, times: Sequence[int]) -> None:
+        """Take in rows that follow one another without a resolved event between them."""
+        if not self._first_ts:
+            self._unpromised_ts = max(self._unpromised_ts, Ts(max(times)))
+        else:
+            self._behind_ts = max(self._behind_ts, behind_promise(min(times), max(times), self.resolved_ts))
+
+    def resolved(self, ts: Ts) -> None:
+        """Take in a resolved event."""
+        if self._first_ts:
+            self._least_later_ts = min(self._least_later_ts or ts, ts)
+        self._first_ts = self._first_ts or ts
+        self.resolved_ts = max(self.resolved_ts, ts)
+
+    def found(self) -> Promises:
+        """Return what was found."""
+        return Promises(
+            first_ts=self._first_ts,
+            least_later_ts=self._least_later_ts,
+            unpromised_ts=self._unpromised_ts,
+            behind_ts=self._behind_ts,
+        )
+
+
+# --- repeat points ---------------------------------------------------------------------------------------------------
+
+
+class RepeatPoints:
+    """Collects the points of one range: few between two rows of tables without a key."""
+
+    __slots__ = ("_last", "_open", "_points", "_returned")
+
+    def __init__(self) -> None:
+        """Begin before the first event."""
+        self._points: list[RepeatPoint] = []
+        self._open: list[RepeatPoint] = []
+        self._last = Ts(0)
+        self._returned: set[FoldedName] = set()
+        """The tables of which no row has come since their last return: of several returns without one between them, the first says all."""
+
+    def promise(self, offset: int, ts: Ts) -> None:
+        """Add a resolved event."""
+        point = RepeatPoint(Offset(offset), ts, is_behind_promise(ts, self._last))
+        self._last = ts
+        # Of several promises without such a row between them, the first shows whether the range begins below what was promised before
+        # it, and the last is the greatest.
+        if len(self._open) > 1 and self._open[-1].is_return == point.is_return:
+            self._open.pop()
+        self._open.append(point)
+
+    def rows(self) -> None:
+        """Record that rows of tables without a key have come."""
+        self._points += self._open
+        self._open.clear()
+        self._returned.clear()
+
+    def replays(self, rows: PlacedRows, kept: Iterable[bool]) -> None:
+        """Add rows of which some are below the floor. They were sent and applied before: their table is sent again from there on."""
+        tables = [None if shape.handle_key else shape.name.fold() for shape in rows.shapes]
+        for offset, shape, is_kept in zip(rows.offset, rows.shape, kept, strict=True):
+            if (table := tables[shape]) is None:
+                continue
+            if is_kept:
+                self._returned.discard(table)
+            elif table not in self._returned:
+                self._points += self._open
+                self._open.clear()
+                self._points.append(RepeatPoint(Offset(offset), Ts(0), is_return=True, table=table))
+                self._returned.add(table)
+
+    def found(self) -> tuple[RepeatPoint, ...]:
+        """Return the points."""
+        return (*self._points, *self._open)
+
+
+# --- range summary ---------------------------------------------------------------------------------------------------
+
 
 MAX_HOLD_POINTS: Final = 256
 MAX_ROW_COUNTS: Final = 64

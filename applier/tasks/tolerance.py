@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, TableName
+from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, SkippedStatement, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
-from applier.model.skipped_statement import SkippedStatement
 from applier.sources.placed_rows import gather_rows
 from applier.sources.port import Decoder, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 

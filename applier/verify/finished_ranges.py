@@ -14,7 +14,7 @@ from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 from applier.verify.difference import RangeResult
 from applier.verify.private_file import write_private
-from applier.verify.scope import Checksum, Key, Scope
+from applier.verify.reader import Checksum, Key, Scope
 from applier.verify.table_pair import TablePair
 
 FORMAT: Final = 1

@@ -18,10 +18,8 @@ from applier.sinks.mysql.session import open_comparison
 from applier.sinks.settings import SinkSettings
 from applier.verify.mysql_tables import kind_of_version, read_names, read_tables
 from applier.verify.mysql_text import TableText
-from applier.verify.reader import TableChanged
-from applier.verify.scope import Checksum, Key, Scope, Value
-from applier.verify.side import Names, ServerKind, SideTable
-from applier.verify.table_pair import TablePair
+from applier.verify.reader import Checksum, Key, Scope, TableChanged, Value
+from applier.verify.table_pair import Names, ServerKind, SideTable, TablePair
 
 T = TypeVar("T")
 

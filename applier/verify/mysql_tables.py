@@ -14,7 +14,7 @@ from applier.mysql.information_schema import CatalogueView, Row, read_view
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.catalogue import describe
 from applier.sinks.reserved import SYSTEM_SCHEMAS
-from applier.verify.side import Names, ServerKind, SideColumn, SideTable
+from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable
 
 _NAMES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")
 _ESTIMATES: Final = CatalogueView("information_schema.TABLES", columns="TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS")

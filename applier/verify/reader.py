@@ -1,14 +1,58 @@
 """The port of one side: a session that reads and changes nothing. One thread uses it at a time; it connects when it is first used."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
-from applier.model.position import Ts
-from applier.verify.scope import Checksum, Key, Scope, Value
-from applier.verify.side import Names, ServerKind, SideTable
-from applier.verify.table_pair import TablePair
+from applier.model.position import NO_TS, Ts
+from applier.verify.table_pair import Names, ServerKind, SideTable, TablePair
+
+# --- scope -----------------------------------------------------------------------------------------------------------
+# Which rows of a table are meant: a range of keys, and within it those whose digest of the key has certain bits.
+#
+# Ranges follow the order of an index, so they cost what their rows cost. The digest divides any rows in the same way on both sides,
+# whatever their collations.
+
+Value = bytes | None
+Key = tuple[bytes, ...]
+
+DIGEST_BITS: Final = 32
+STEP_BITS: Final = 8
+"""Rows are divided into 256 parts at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """Number of rows, and the sum of their digests: equal for equal rows in any order."""
+
+    rows: int
+    total: int
+
+    def __add__(self, other: "Checksum") -> "Checksum":
+        return Checksum(self.rows + other.rows, self.total + other.total)
+
+
+NOTHING: Final = Checksum(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Rows with ``low`` < key <= ``high`` (None: no limit), and with one of ``parts`` as the first ``bits`` of their key's digest."""
+
+    low: Key | None = None
+    high: Key | None = None
+    bits: int = 0
+    parts: tuple[int, ...] = ()
+
+    def part(self, bits: int, *parts: int) -> "Scope":
+        """Return the rows of some parts."""
+        return replace(self, bits=bits, parts=parts)
+
+
+# --- reader ----------------------------------------------------------------------------------------------------------
 
 
 class TableChanged(FatalSinkError):
@@ -74,3 +118,35 @@ class Reader(Protocol):
     def close(self) -> None:
         """Close the session."""
         ...
+
+
+# --- moment ----------------------------------------------------------------------------------------------------------
+# Both sides at one moment: the sink as it is now, and upstream as it was at the sink's checkpoint, where upstream can show it.
+#
+# A moment lasts for one range. A long transaction would keep the applier's DDLs waiting, and the history that both servers must not delete.
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A session on each side. One thread uses them at a time."""
+
+    upstream: Reader
+    sink: Reader
+
+    @contextmanager
+    def moment(self) -> Iterator[Ts]:
+        """See one state of each side until the block ends; yield the sink's checkpoint in it (NO_TS: there is none)."""
+        try:
+            self.sink.begin()
+            # Read in the transaction that reads the rows: so upstream's snapshot is exactly theirs.
+            ts = self.sink.checkpoint_ts()
+            self.upstream.begin(ts or None)
+            yield ts or NO_TS
+        finally:
+            self.sink.end()
+            self.upstream.end()
+
+    def close(self) -> None:
+        """Close both sessions; the next use opens others."""
+        self.sink.close()
+        self.upstream.close()

@@ -16,12 +16,10 @@ from applier.model.position import Ts
 from applier.mysql.session_variables import SQL_MODE
 from applier.planner.port import Dialect, Literal
 from applier.telemetry.wording import count, one_line, time_text
-from applier.verify.column_pair import ColumnPair
 from applier.verify.difference import RowDifference, RowState, TableResult
 from applier.verify.holding import is_empty_enum, require_certainty, require_held
-from applier.verify.scope import Value
-from applier.verify.side import ServerKind
-from applier.verify.table_pair import TablePair
+from applier.verify.reader import Value
+from applier.verify.table_pair import ColumnPair, ServerKind, TablePair
 from applier.verify.value import wire_type, wire_value
 
 _MYSQL_SESSION: Final = (

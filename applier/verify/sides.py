@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from applier.sinks.address import MYSQL, sink_url
 from applier.sinks.settings import SinkSettings
-from applier.verify.moment import Sides
 from applier.verify.mysql_reader import MysqlReader
+from applier.verify.reader import Sides
 from applier.verify.sqlite_reader import SqliteReader
 
 

@@ -17,11 +17,9 @@ from applier.sinks.sqlite.catalogue import StoredObject, describe, find_objects
 from applier.sinks.sqlite.errors import translate
 from applier.sinks.sqlite.names import quote
 from applier.sinks.sqlite.session import database_path
-from applier.verify.reader import TableChanged
-from applier.verify.scope import DIGEST_BITS, NOTHING, Checksum, Key, Scope, Value
-from applier.verify.side import Names, ServerKind, SideColumn, SideTable
+from applier.verify.reader import DIGEST_BITS, NOTHING, Checksum, Key, Scope, TableChanged, Value
 from applier.verify.sqlite_text import StoredTable, summand
-from applier.verify.table_pair import TablePair
+from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable, TablePair
 
 READ_ROWS = 1000
 

@@ -9,10 +9,9 @@ from applier.ddl.column_type import TypeFamily
 from applier.sinks.sqlite.literals import blob, number, plain, text
 from applier.sinks.sqlite.names import quote, stored_name
 from applier.sinks.sqlite.stored_value import floating, single_precision
-from applier.verify.column_pair import VARIABLE, ColumnPair, Form
 from applier.verify.mysql_text import HEX_DIGITS
-from applier.verify.scope import Key, Scope, Value
-from applier.verify.table_pair import TablePair
+from applier.verify.reader import Key, Scope, Value
+from applier.verify.table_pair import VARIABLE, ColumnPair, Form, TablePair
 from applier.verify.value import read_float, read_text, write_float
 
 Stored = int | float | str | bytes | None

@@ -5,14 +5,13 @@ from pathlib import Path
 
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.verify.comparison import Patience, look_again, wait_for_rows
 from applier.verify.difference import Report
-from applier.verify.moment import Sides
 from applier.verify.private_file import write_private
-from applier.verify.recheck import Patience, look_again, wait_for_rows
+from applier.verify.reader import Sides
 from applier.verify.repair import Repair
 from applier.verify.sides import sides_opener
-from applier.verify.verification import ComparedTables, ComparisonWatcher, Options, Verification
-from applier.verify.worker import attempt
+from applier.verify.verification import ComparedTables, ComparisonWatcher, Options, Verification, attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

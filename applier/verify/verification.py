@@ -2,24 +2,157 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from types import TracebackType
+from typing import Final, Protocol, Self, TypeVar
 
+from applier.model.errors import RetryableSinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import NO_TS, Ts
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import RangeResult, Report, TableResult
 from applier.verify.finished_ranges import FinishedRanges
-from applier.verify.moment import Sides
-from applier.verify.pace import Pace
-from applier.verify.reader import TableChanged
-from applier.verify.scope import Scope
-from applier.verify.side import ServerKind
-from applier.verify.table_pair import TablePair, pair_tables
-from applier.verify.walk import ranges
-from applier.verify.worker import Workers, attempt
+from applier.verify.reader import Key, Scope, Sides, TableChanged
+from applier.verify.table_pair import ServerKind, TablePair, pair_tables
+
+# --- pace ------------------------------------------------------------------------------------------------------------
+
+
+CREDIT_S: Final = 1.0
+
+
+class Pace:
+    """Shared by all threads. ``rows_per_s`` 0: no limit."""
+
+    def __init__(self, rows_per_s: int, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], object] = time.sleep) -> None:
+        self._rows_per_s = rows_per_s
+        self._now = now
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._free_at = now()
+
+    def spend(self, rows: int) -> None:
+        """Wait until the rows that were read before fit into the limit."""
+        if not self._rows_per_s:
+            return
+        with self._lock:
+            now = self._now()
+            # The time that the databases took counts; a pause of hours must not allow a burst afterwards.
+            self._free_at = max(self._free_at, now - CREDIT_S) + rows / self._rows_per_s
+            pause_s = self._free_at - now
+        if pause_s > 0:
+            self._sleep(pause_s)
+
+
+# --- walk ------------------------------------------------------------------------------------------------------------
+
+
+def ranges(pair: TablePair, sides: Sides, rows: int) -> Iterator[Scope]:
+    """Yield ranges that together hold every row of each side exactly once; one for everything if no order is the same on both."""
+    low: Key | None = None
+    passed: Key | None = None
+    while pair.ranged:
+        passed = _next_bound(pair, sides, passed, rows)
+        if passed is None:
+            break
+        # A bound that the sink orders before the last one is no bound: its row would lie in two ranges, or in none.
+        if low is not None and pair.must_check_order and not _is_above(pair, sides, passed, low):
+            continue
+        yield Scope(low, passed)
+        low = passed
+    yield Scope(low, None)
+
+
+def _next_bound(pair: TablePair, sides: Sides, low: Key | None, rows: int) -> Key | None:
+    try:
+        sides.upstream.begin()
+        return sides.upstream.bound(pair, low, rows)
+    finally:
+        sides.upstream.end()
+
+
+def _is_above(pair: TablePair, sides: Sides, key: Key, low: Key) -> bool:
+    try:
+        return sides.sink.is_above(pair, key, low)
+    finally:
+        sides.sink.end()
+
+
+# --- worker ----------------------------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+TRIES: Final = 5
+QUEUED: Final = 3
+"""Ranges that wait for a thread, per thread: enough that none is idle, few enough that bounds stay fresh."""
+
+
+class Workers:
+    """``jobs`` threads. ``open_sides`` makes the sessions of one of them; they connect when they are used."""
+
+    def __init__(self, jobs: int, open_sides: Callable[[], Sides]) -> None:
+        self._jobs = jobs
+        self._open_sides = open_sides
+        self._pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="verify")
+        self._local = threading.local()
+        self._opened: list[Sides] = []
+        self._waiting: set[Future[None]] = set()
+        self._is_stopped = threading.Event()
+
+    def submit(self, work: Callable[[Sides], None]) -> None:
+        """Have the work done by a thread; waits while enough is queued. Raises what earlier work has raised."""
+        self._collect(self._jobs * QUEUED - 1)
+        self._waiting.add(self._pool.submit(self._run, work))
+
+    def finish(self) -> None:
+        """Wait until all work is done; raises what it has raised."""
+        self._collect(0)
+
+    def _collect(self, most: int) -> None:
+        while len(self._waiting) > most:
+            done, self._waiting = wait(self._waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+
+    def _run(self, work: Callable[[Sides], None]) -> None:
+        if self._is_stopped.is_set():
+            return
+        sides: Sides | None = getattr(self._local, "sides", None)
+        if sides is None:
+            sides = self._local.sides = self._open_sides()
+            self._opened.append(sides)
+        attempt(sides, work, self._is_stopped)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """End the threads; what has not begun is skipped. A statement that runs is waited for."""
+        self._is_stopped.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        for sides in self._opened:
+            sides.close()
+
+
+def attempt(sides: Sides, work: Callable[[Sides], T], is_stopped: threading.Event | None = None) -> T:
+    """Do the work, again with new sessions if a connection is lost. ``is_stopped`` ends the pauses."""
+    pause = time.sleep if is_stopped is None else is_stopped.wait
+    for tried in range(1, TRIES):
+        try:
+            return work(sides)
+        except RetryableSinkError:
+            sides.close()
+            pause(2.0**tried / 4)
+    return work(sides)
+
+
+# --- verification ----------------------------------------------------------------------------------------------------
+
 
 CHANGED: Final = "a DDL changed it during the comparison: run the command again"
 

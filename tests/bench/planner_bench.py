@@ -15,7 +15,7 @@ from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.group_rendering import GROUP_ROWS
+from applier.planner.rendering import GROUP_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.open_protocol import OPEN_PROTOCOL, images_decoder
 

@@ -9,8 +9,7 @@ from applier.coordinator import Coordinator, Policy
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables

@@ -1,8 +1,7 @@
 """What the source in memory adds to the contract of every source: its log can be shown piece by piece."""
 
 from applier.demo.simulator.producer import LogRecord
-from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Offset, PartitionExtent, Stream
 from tests.rig.fake_source import FakeSource
 
 A, B = Stream("feed", 0), Stream("feed", 2)

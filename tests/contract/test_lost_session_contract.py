@@ -19,9 +19,9 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import heartbeat
 from applier.sinks.mysql.session import open_comparison
 from applier.sinks.write_outcome import WriteState
-from applier.verify.moment import Sides
 from applier.verify.mysql_reader import MysqlReader
-from applier.verify.worker import attempt
+from applier.verify.reader import Sides
+from applier.verify.verification import attempt
 from tests.contract.replica_on_database import SHOP, TABLE, DatabaseReplica, commit_at, settings
 from tests.rig.lost_sessions import Killer, file_killer, server_killer
 from tests.rig.verifying import run

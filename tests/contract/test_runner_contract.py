@@ -27,7 +27,8 @@ from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.factory import decoder_of
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
-from applier.spark import job, slices
+from applier.spark import batch as slices
+from applier.spark import job
 from applier.spark.runner import SparkRunner
 from applier.spark.session import end_context, start_context
 from applier.tasks.handover import RangeContent

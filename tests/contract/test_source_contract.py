@@ -8,8 +8,7 @@ import pytest
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import PlacedRow, RowEvent
-from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, PartitionExtent, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.peek import read_whole

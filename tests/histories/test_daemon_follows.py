@@ -7,7 +7,8 @@ from threading import Thread
 import pytest
 
 from applier.model.errors import ApplierError, FatalSinkError, Fenced, NeedsOperator, SourceError
-from applier.replica import listening, topic_identity
+from applier.replica import listening
+from applier.replica import state as topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.sinks.factory import open_sink

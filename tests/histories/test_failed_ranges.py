@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from applier.model.errors import SourceError
-from applier.planner.equal_rows import EqualRows
+from applier.planner.keyless import EqualRows
 from applier.run import daemon, retry
 from tests.histories.test_keyless_histories import world as keyless_world
 from tests.rig.fake_source import MemoryReader

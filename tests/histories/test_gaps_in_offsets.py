@@ -7,8 +7,7 @@ import pytest
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.sources.peek import read_whole
 from applier.sources.port import Record

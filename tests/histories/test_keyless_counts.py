@@ -16,7 +16,7 @@ from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.producer.topics import Topics
 from applier.demo.simulator.table_family import TableFamily
-from applier.planner.equal_rows import AmbiguousRows
+from applier.planner.keyless import AmbiguousRows
 from tests.rig.keyless_reading import Log, Reading, changes_of, without_zeros
 from tests.rig.seeds import seeds
 

@@ -4,7 +4,7 @@ import pytest
 
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import NO_TS, Stream
-from applier.planner.equal_rows import AmbiguousRows
+from applier.planner.keyless import AmbiguousRows
 from applier.sources.kafka.tso import later_by
 from tests.builders.handwritten import CREATE_SCHEMA, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, record

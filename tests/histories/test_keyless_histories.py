@@ -13,7 +13,7 @@ from applier.demo.simulator.oracle import compare, load_dump, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.model.errors import NeedsOperator, RowRefused
-from applier.planner.equal_rows import AmbiguousRows, EqualRows
+from applier.planner.keyless import AmbiguousRows, EqualRows
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.seeds import seeds

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator
-from applier.planner.equal_rows import EqualRows
+from applier.planner.keyless import EqualRows
 from tests.builders.handwritten import CREATE_SCHEMA, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, rows_of
 from tests.builders.wire import column, head
 from tests.rig.fake_source import FakeSource

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from applier.replica import stored_positions
+from applier.replica import state as stored_positions
 from tests.histories.test_any_history_ends_identical import assert_identical
 from tests.histories.test_faults_change_nothing import assert_identical_and_each_ddl_once, world
 from tests.histories.test_rows_ahead import world as world_of_rows

@@ -11,8 +11,7 @@ from confluent_kafka.admin import AdminClient
 from applier.check.finding import Severity
 from applier.check.kafka import _settings
 from applier.model.errors import SourceError
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient
 from applier.sources.kafka.client import KafkaSource

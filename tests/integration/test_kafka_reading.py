@@ -8,8 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from applier.model.errors import SourceError
-from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader

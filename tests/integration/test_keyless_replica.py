@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.planner.equal_rows import EqualRows
+from applier.planner.keyless import EqualRows
 from tests.histories.test_keyless_histories import world
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import Replica

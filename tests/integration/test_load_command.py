@@ -13,7 +13,7 @@ from applier.demo.simulator.mysql_oracle import connect
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.planner.table_check import Acceptance
-from applier.replica.table_guard import TableGuard
+from applier.replica.sink_tables import TableGuard
 from applier.sinks.factory import open_sink
 from tests.rig.dump_directory import HEADER, MYDUMPER, TS, age, dumpling
 

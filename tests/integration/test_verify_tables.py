@@ -11,8 +11,9 @@ from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import FatalSinkError
 from applier.mysql.literals import text
 from applier.verify.comparison import LEAF_ROWS
+from applier.sinks.mysql.literals import text
+from applier.verify.comparison import LEAF_ROWS, Patience
 from applier.verify.difference import Report, RowState
-from applier.verify.recheck import Patience
 from tests.integration.mysql_replica import commit_at, replica
 from tests.rig.verifying import ComparedTables, Listener, execute_file, read, run, verify, wrong
 

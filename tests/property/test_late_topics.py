@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.model.errors import NeedsOperator
-from applier.model.listing import Listing
+from applier.model.position import Listing
 from tests.timeline import upstream
 from tests.timeline.memory_sink import Broken, Crash
 from tests.timeline.replica import Simulation

@@ -13,8 +13,7 @@ from applier.demo.simulator.producer import LogRecord
 from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline
 from applier.selection import EVERYTHING

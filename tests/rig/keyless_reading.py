@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.events import FoldedName, ResolvedEvent, RowKind, Shape
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.planner.column_match import Origin
-from applier.planner.equal_rows import EqualRows
-from applier.planner.keyless import KeylessRows, counted_rows, net_rows
-from applier.planner.keyless_runs import Image
-from applier.replica.partition_growth import PartitionGrowth
-from applier.replica.repeats import RepeatLog
+from applier.planner.keyless import EqualRows, Image, KeylessRows, counted_rows, net_rows
+from applier.replica.repeats import PartitionGrowth, RepeatLog
 from applier.sources.kafka.tso import later_by
 from applier.sources.open_protocol import OpenProtocolPlacer
 from applier.sources.port import PlacedRows, Record

@@ -9,7 +9,7 @@ from applier.coordinator.policy import RowPolicy
 from applier.dump.declared import told_by
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
-from applier.planner.equal_rows import EqualRows, EqualRowsRule
+from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.replica.context import Components, EngineSettings
 from applier.replica.shutdown import Shutdown

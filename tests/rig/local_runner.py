@@ -15,15 +15,13 @@ from applier.model.segment import slice_holding
 from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.job import by_segment
-from applier.tasks.deal import REPORTS, deal, partition_of
+from applier.tasks.deal import REPORTS, deal, divide, partition_of
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
-from applier.tasks.slicing import divide
-from applier.tasks.write import apply_small, not_written, write
-from applier.tasks.write_rows import apply_small_rows, joined, write_part
+from applier.tasks.write import apply_small, apply_small_rows, joined, not_written, write, write_part
 
 Partitions = Mapping[int, Sequence[bytes]]
 

@@ -36,10 +36,10 @@ from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
-from applier.spark import slices
+from applier.spark import batch as slices
+from applier.spark.job import prepare_worker
 from applier.spark.runner import SparkRunner
 from applier.spark.session import start_context
-from applier.spark.worker import prepare_worker
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenOutcome, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan

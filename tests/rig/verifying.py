@@ -8,8 +8,8 @@ from typing import Any
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.events import TableName
 from applier.sinks.settings import SinkSettings
+from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowState, TableResult
-from applier.verify.recheck import Patience
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
 

@@ -21,7 +21,7 @@ from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.projection import seen_by_sink
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.model.position import Ts
-from applier.planner.equal_rows import EqualRows
+from applier.planner.keyless import EqualRows
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore

@@ -8,8 +8,7 @@ from bisect import bisect_left, bisect_right
 from types import SimpleNamespace
 
 from applier.coordinator import Coordinator
-from applier.model.listing import Cut, Listing, PartitionExtent
-from applier.model.position import Stream
+from applier.model.position import Cut, Listing, PartitionExtent, Stream
 from tests.timeline import upstream
 from tests.timeline.memory_sink import Broken, MemorySink
 from tests.timeline.replica import Simulation, model_copy

@@ -7,8 +7,7 @@ from applier.coordinator import Coordinator, Policy
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict
 from applier.model.events import TableName
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Stream
+from applier.model.position import Listing, PartitionExtent, Stream
 from applier.model.range_report import HoldPoint, RangeReport, RowCount, TableRows
 from applier.sources.kafka.tso import LOGICAL_BITS
 

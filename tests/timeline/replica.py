@@ -7,11 +7,11 @@ import random
 from bisect import bisect_left
 from collections import deque
 
-from applier.coordinator import Coordinator, Policy, merging, stored_offset
+from applier.coordinator import Coordinator, Policy, merging
+from applier.coordinator import stream_state as stored_offset
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.model.events import FoldedName
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Stream
+from applier.model.position import Listing, PartitionExtent, Stream
 from tests.timeline.memory_sink import Broken, Crash, MemorySink
 from tests.timeline.report import SCHEMA, folded, operation, report_of, understandable
 

@@ -3,8 +3,7 @@
 from bisect import bisect_left
 
 from applier.model.events import DdlEvent, TableName
-from applier.model.promises import Promises
-from applier.model.range_report import DdlArrival, HoldPoint, RangeReport, RowCount, TableRows
+from applier.model.range_report import DdlArrival, HoldPoint, Promises, RangeReport, RowCount, TableRows
 
 SCHEMA = "S"
 

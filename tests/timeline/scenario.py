@@ -4,8 +4,7 @@ from applier.coordinator import Coordinator, Policy
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.model.events import DdlEvent, FoldedName
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Stream, StreamPosition
+from applier.model.position import Listing, PartitionExtent, Stream, StreamPosition
 from tests.timeline.report import report_of
 
 P0, P1, P2 = Stream("t", 0), Stream("t", 1), Stream("t", 2)

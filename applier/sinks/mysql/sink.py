@@ -14,7 +14,7 @@ from applier.mysql.errors import translate
 from applier.mysql.queries import FILE, QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
 from applier.planner.catalogue import TableDescription
-from applier.planner.key_actions import KeyLink
+from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs

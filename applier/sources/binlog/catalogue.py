@@ -9,7 +9,7 @@ from typing import Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
-from applier.planner.table_check.upstream import UpstreamKeys
+from applier.planner.table_check import UpstreamKeys
 from applier.selection import TableSelection
 from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
 from applier.sources.binlog.server import Server

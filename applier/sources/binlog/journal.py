@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from applier.model.listing import Cut
-from applier.model.position import Offset
+from applier.model.position import Cut, Offset
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import Gtid, GtidSet
 

@@ -6,8 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from applier.model.errors import SourceError
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset
+from applier.model.position import Listing, Offset, PartitionExtent
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name
 from applier.sources.binlog.server import LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings

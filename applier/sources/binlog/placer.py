@@ -17,11 +17,11 @@ from applier.model.events import (
     RowKind,
     RowOperation,
     Shape,
+    SkippedStatement,
     TableName,
 )
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
-from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
 from applier.sources.binlog.excluded_table import ExcludedTable, excluded

@@ -34,9 +34,8 @@ from applier.ddl.tree import (
     TruncateTableStatement,
 )
 from applier.model.errors import ProtocolError
-from applier.model.events import DdlEvent, DdlRefusal, TableName
+from applier.model.events import DdlEvent, DdlRefusal, SkippedStatement, TableName
 from applier.model.position import Ts
-from applier.model.skipped_statement import SkippedStatement
 from applier.selection import EVERYTHING, TableSelection, select_ddl
 from applier.sources.binlog.charset import collation_name
 from applier.sources.binlog.ddl_text import SessionDefaults, completed, depends_on_columns, qualified, read_tree, without_statement_settings

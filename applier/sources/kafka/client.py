@@ -18,8 +18,7 @@ from confluent_kafka.admin import AdminClient
 from applier.ddl.zone_use import TIME_ZONE, zone_uses
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
-from applier.model.listing import Listing
-from applier.model.position import NO_TS, Offset, Place, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
 from applier.model.timeline import Timeline
 from applier.sources.kafka import error_code
 from applier.sources.kafka.connection_error import ConnectionErrors

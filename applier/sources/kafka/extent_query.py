@@ -13,8 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.topic_name import is_named, is_pattern
 from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
 from applier.sources.kafka.error_meaning import failed

@@ -12,8 +12,8 @@ from applier.model.events import MARKER_IMAGE, Shape, Value
 from applier.model.position import Offset
 from applier.model.range_report import RangeId
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.group_rendering import GROUP_ROWS
 from applier.planner.port import WireColumn
+from applier.planner.rendering import GROUP_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.event_stream import EventStream

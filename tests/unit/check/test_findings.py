@@ -25,11 +25,12 @@ from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
 from applier.mysql.grants import Grants
 from applier.planner.key_actions import KeyLink
+from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
 from applier.sinks.mysql.shared_locks import server_without_shared_locks
-from applier.spark import speculation
+from applier.spark import session as speculation
 
 GIB = 1024**3
 STREAMS = [Stream("cdc", partition) for partition in range(3)]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.cli.status_view import View, as_lines
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.pause import Pause
 from applier.sinks.run_end import RunEnd, StoredEnd

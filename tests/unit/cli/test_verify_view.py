@@ -7,9 +7,9 @@ from applier.cli.verify_view import BarWatcher, QuietWatcher, as_lines, as_objec
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.settings import SinkSettings
+from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowDifference, RowState, TableResult
-from applier.verify.recheck import Patience
-from applier.verify.scope import Checksum
+from applier.verify.reader import Checksum
 from applier.verify.task import Task
 from applier.verify.verification import ComparedTables, Options
 

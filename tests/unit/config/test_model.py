@@ -10,7 +10,7 @@ from applier.config.cores import usable_cores
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.topic_name import PartitionLimits
-from applier.planner.equal_rows import EqualRows
+from applier.planner.keyless import EqualRows
 from applier.planner.table_check import DifferenceKind
 from applier.run.assembly import engine_settings
 from tests.builders.configuration import WHOLE, load, refusal, with_key

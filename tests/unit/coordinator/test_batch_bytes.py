@@ -1,6 +1,6 @@
 """What one plan had read is freed together."""
 
-from applier.coordinator.batch_bytes import BatchBytes
+from applier.coordinator.cache import BatchBytes
 from applier.model.range_report import RangeId
 from tests.timeline.scenario import P0
 

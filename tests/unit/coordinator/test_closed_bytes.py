@@ -1,6 +1,6 @@
 """What waits to be written, and what lies ahead of W."""
 
-from applier.coordinator.closed_bytes import ClosedBytes
+from applier.coordinator.cache import ClosedBytes
 from applier.model.range_report import RangeId, RangeReport
 from tests.timeline.scenario import P0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.coordinator.level import Course, level_of
+from applier.coordinator.pace import Course, level_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from applier.coordinator import Policy
 from applier.coordinator.merging import FAN
-from applier.coordinator.range_size import LEAST
+from applier.coordinator.pace import LEAST_PER_RECORD
 from applier.coordinator.step import Evict
 from applier.model.range_report import RangeId
 from tests.timeline.report import report_of
@@ -33,7 +33,7 @@ def test_ranges_of_a_stream_that_does_not_resolve_are_merged_again_and_again_and
 
 
 def test_ranges_that_are_large_enough_are_not_merged():
-    _, most = fed_row_by_row(40, merge_bytes=FAN * (10 + LEAST) - 1)
+    _, most = fed_row_by_row(40, merge_bytes=FAN * (10 + LEAST_PER_RECORD) - 1)
     assert most == 40
 
 

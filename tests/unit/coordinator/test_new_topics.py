@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.coordinator.new_topics import NewTopics
+from applier.coordinator.streams import NewTopics
 from applier.model.errors import NeedsOperator
 from applier.model.range_report import RangeId, RangeReport
 from tests.timeline.scenario import OTHER, P0, P1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.coordinator.open_step import OpenStep
 from applier.coordinator.step import Evict, SaveProgress
+from applier.coordinator.step_choice import OpenStep
 from applier.model.errors import InvariantViolation
 
 

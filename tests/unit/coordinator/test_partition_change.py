@@ -2,13 +2,11 @@
 
 import pytest
 
-from applier.coordinator.partition_change import PartitionChange
 from applier.coordinator.policy import RowPolicy
+from applier.coordinator.rows_ahead import PartitionChange
 from applier.coordinator.stream_state import StreamState
-from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Ts
-from applier.model.promises import Promises
-from applier.model.range_report import RangeId, RangeReport
+from applier.model.position import Offset, PartitionExtent, Ts
+from applier.model.range_report import Promises, RangeId, RangeReport
 from applier.sources.kafka.tso import later_by
 from tests.timeline.scenario import P0, P1
 

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from applier.coordinator import Policy
-from applier.coordinator.range_cuts import RangeCuts
+from applier.coordinator.pace import RangeCuts
 from applier.coordinator.stream_state import StreamState
-from applier.model.listing import Cut, Listing, PartitionExtent
+from applier.model.position import Cut, Listing, PartitionExtent
 from applier.model.range_report import RangeId, RangeReport
 from tests.timeline.scenario import P0, Scenario
 

@@ -1,4 +1,4 @@
-from applier.coordinator.range_heap import LEAST, HeapEntry, RangeHeap
+from applier.coordinator.sweep import SMALL, HeapEntry, RangeHeap
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 
@@ -47,7 +47,7 @@ def test_what_is_gone_is_let_go_though_nothing_comes_up():
     for number in range(1000):
         del there[name(number)]
         heap.lost_one()
-        assert len(heap) <= 2 * len(there) + LEAST + 1
+        assert len(heap) <= 2 * len(there) + SMALL + 1
     assert heap.first is None
 
 

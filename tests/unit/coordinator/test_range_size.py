@@ -1,6 +1,6 @@
 """What the records of a stream weigh."""
 
-from applier.coordinator.range_size import GUESS, LEAST, SHRINKING, RangeSize
+from applier.coordinator.pace import GUESS, LEAST_PER_RECORD, SHRINKING, RangeSize
 
 
 def test_a_record_is_taken_for_a_batch_of_rows_until_one_was_read():
@@ -16,4 +16,4 @@ def test_large_records_count_at_once_and_small_ones_step_by_step():
     assert size.bytes_per_record == (1 << 20) / SHRINKING
     for _ in range(9):
         size.learn(1000, 0)
-    assert size.bytes_per_record == LEAST
+    assert size.bytes_per_record == LEAST_PER_RECORD

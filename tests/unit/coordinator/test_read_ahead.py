@@ -1,7 +1,7 @@
 """Ranges, back-pressure, release of what is spent, and when a catch-up is done."""
 
 from applier.coordinator import Policy
-from applier.coordinator.range_size import GUESS
+from applier.coordinator.pace import GUESS
 from applier.coordinator.step import Evict, SaveProgress
 from applier.ddl import identity
 from applier.model.position import Stream

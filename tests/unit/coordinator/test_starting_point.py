@@ -8,7 +8,7 @@ from applier.coordinator.starting_point import (
 )
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
-from applier.model.listing import Listing, PartitionExtent
+from applier.model.position import Listing, PartitionExtent
 from tests.timeline.scenario import P0, P1, P2
 
 START_TS = 5

@@ -2,8 +2,9 @@
 
 import pytest
 
-from applier.coordinator import Policy, stored_offset
-from applier.coordinator.stored_offset import PlacedDdl, StoredOffset
+from applier.coordinator import Policy
+from applier.coordinator import stream_state as stored_offset
+from applier.coordinator.stream_state import PlacedDdl, StoredOffset
 from applier.model.events import DdlIdentity, FoldedName
 from applier.model.position import Offset, Ts
 from applier.model.range_report import HoldPoint

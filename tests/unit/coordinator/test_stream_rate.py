@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.coordinator.stream_rate import HURRY, StreamRate
+from applier.coordinator.pace import HURRY, StreamRate
 from applier.model.range_report import HoldPoint, RangeId, RangeReport
 from tests.timeline.scenario import P0
 

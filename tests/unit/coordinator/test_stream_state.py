@@ -2,10 +2,10 @@
 
 import pytest
 
-from applier.coordinator.range_size import GUESS
+from applier.coordinator.pace import GUESS
 from applier.coordinator.stream_state import StreamState
 from applier.model.errors import InvariantViolation
-from applier.model.listing import PartitionExtent
+from applier.model.position import PartitionExtent
 from applier.model.range_report import HoldPoint, RangeId, RangeReport
 from tests.timeline.scenario import P0
 

@@ -3,9 +3,9 @@
 import pytest
 
 from applier.coordinator import Policy
-from applier.coordinator.range_size import GUESS
+from applier.coordinator.pace import GUESS
 from applier.model.errors import InvariantViolation, NeedsOperator
-from applier.model.listing import PartitionExtent
+from applier.model.position import PartitionExtent
 from applier.model.range_report import RangeId
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, positions, resolved, row
 

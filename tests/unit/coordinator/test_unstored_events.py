@@ -1,6 +1,6 @@
 """Rejected events wait until a transaction has stored them."""
 
-from applier.coordinator.unstored_events import UnstoredEvents
+from applier.coordinator.step_choice import UnstoredEvents
 from applier.model.rejected_event import STORED_AT_ONCE, EventPlace, RejectedEvent
 from tests.timeline.scenario import P0
 

@@ -6,8 +6,7 @@ import pytest
 
 from applier.dataframe.extent import check_topics, limited, offsets_in, position_document, ranges_between
 from applier.model.errors import SourceError
-from applier.model.listing import PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 
 ONE, TWO = Stream("feed", 0), Stream("feed", 1)

@@ -6,8 +6,7 @@ from applier.dataframe.extent import divided, range_of
 from applier.dataframe.options import read_options
 from applier.model.errors import ApplierError
 from applier.model.events import FoldedName, TableName
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 
 ONE, TWO = Stream("feed", 0), Stream("feed", 1)

@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import InvariantViolation, ProtocolError
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import STOP, PlanTarget, QuarantinePolicy, TransactionSet, plan_segments
-from applier.planner.group_rendering import GROUP_BYTES, GROUP_ROWS
+from applier.planner.rendering import GROUP_BYTES, GROUP_ROWS
 from applier.planner.statement import Phase
 from applier.planner.table_plan import BULK_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect

@@ -1,7 +1,7 @@
 """Which tables foreign keys join."""
 
 from applier.model.events import FoldedName
-from applier.planner.key_actions import KeyGroups, KeyLink
+from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from applier.model.errors import BulkRefused, BulkUnavailable
-from applier.replica.bulk_loads import MOST_REFUSED, BulkLoads
+from applier.replica.segment_writer import MOST_REFUSED, BulkLoads
 
 
 @dataclass

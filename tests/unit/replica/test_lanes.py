@@ -29,7 +29,7 @@ from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.start import StartPoint
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
-from applier.tasks.prepared import PreparedSegment, Rendered
+from applier.tasks.prepare import PreparedSegment, Rendered
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, log_of, resolved, row, rows_of

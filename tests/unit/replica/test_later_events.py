@@ -9,7 +9,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.position import Offset, StreamPosition, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import EventPlace
-from applier.replica.later_events import QuarantinedRow, refuse_later_events
+from applier.replica.quarantine_retry import QuarantinedRow, refuse_later_events
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.port import Record
 from tests.builders.handwritten import KEY, ONE, log_of, row

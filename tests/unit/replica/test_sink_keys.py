@@ -9,9 +9,9 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Ts
 from applier.model.range_report import TableRows
-from applier.planner.key_actions import KeyLink
+from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance
-from applier.replica.sink_keys import SinkKeys
+from applier.replica.sink_tables import SinkKeys
 
 
 def name(table):

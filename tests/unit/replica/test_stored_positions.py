@@ -4,8 +4,8 @@ import pytest
 
 from applier.coordinator.stream_state import CLOSED_TS
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
-from applier.replica import stored_positions
-from applier.replica.stored_positions import EVERY_S, FEW, StoredPositions
+from applier.replica import state as stored_positions
+from applier.replica.state import EVERY_S, FEW, StoredPositions
 from applier.sinks.progress import Fence, Progress
 
 MANY = FEW + 50

@@ -1,7 +1,7 @@
 import pytest
 
 from applier.model.errors import NeedsOperator, SourceError
-from applier.replica.topic_identity import CHECK_INTERVAL_S, TopicIdentity
+from applier.replica.state import CHECK_INTERVAL_S, TopicIdentity
 
 
 class Topics:

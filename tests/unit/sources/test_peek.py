@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.model.errors import SourceError
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.sources import peek as peek_module
 from applier.sources.peek import PeekChoice, follow, peek
 from applier.sources.port import Record

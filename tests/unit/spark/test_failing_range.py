@@ -6,8 +6,7 @@ from applier.model.errors import JobAborted, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.replica.recovery import is_transient
-from applier.spark.failing_range import MAX_FAILED_JOBS, MAX_SINGLE_FAILURES, FailedJob, FailingRanges
-from applier.spark.task_packing import TASK_BYTES
+from applier.spark.failing_range import MAX_FAILED_JOBS, MAX_SINGLE_FAILURES, TASK_BYTES, FailedJob, FailingRanges
 from applier.tasks.listen import ListenTask, RangeFailure
 
 MOST_TASKS = 3

@@ -14,7 +14,7 @@ from applier.spark.runner import SparkRunner
 from applier.tasks.listen import ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan
 from applier.tasks.port import Prepared
-from applier.tasks.prepared import Rendered
+from applier.tasks.prepare import Rendered
 from tests.builders.planning import between
 from tests.rig.answering_spark import AnsweringSpark, frames
 from tests.rig.fake_source import MemoryReader

@@ -9,8 +9,8 @@ from applier.model.errors import ApplierError, InvariantViolation, JobAborted, S
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.spark.failure import MAX_LOSSES, PERIOD_S
 from applier.spark.on_demand import OnDemandRunner
-from applier.spark.restart_limit import MAX_LOSSES, PERIOD_S
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
 

@@ -9,11 +9,9 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
-from applier.spark import slices
-from applier.spark.batch import Batch
+from applier.spark import batch as slices
+from applier.spark.batch import Batch, Shuffle, Slices
 from applier.spark.runner import SparkRunner
-from applier.spark.shuffle import Shuffle
-from applier.spark.slices import Slices
 from applier.tasks.handover import RangeContent
 from applier.tasks.listen import ListenTask
 from applier.tasks.plan import SLICED_SEGMENT_ROWS, SMALL_SEGMENT_BYTES, SMALL_SEGMENT_ROWS, PreparePlan

@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
-from applier.spark.task_packing import TASK_BYTES, pack
+from applier.spark.failing_range import TASK_BYTES, pack
 from applier.tasks.listen import ListenTask
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from applier.planner.statement import Phase, Statement
 from applier.sinks import held_statements
-from applier.spark import worker
-from applier.spark.worker import prepare_worker
+from applier.spark import job as worker
+from applier.spark.job import prepare_worker
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from applier.cli.status_view import as_lines
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, StreamPosition, Ts
+from applier.model.position import Listing, Offset, PartitionExtent, StreamPosition, Ts
 from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress
 from applier.sources.binlog.log_view import LogStatus, LogView, bytes_between

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from applier.cli.status_view import View, as_lines, render_status
 from applier.model.events import DdlEvent, DdlIdentity
-from applier.model.listing import Listing, PartitionExtent
-from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
 from applier.sinks.progress import Fence, Progress

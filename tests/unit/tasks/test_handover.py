@@ -19,7 +19,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.seal import seal
 from applier.planner import TransactionSet
-from applier.planner.equal_rows import AmbiguousRows
+from applier.planner.keyless import AmbiguousRows
 from applier.planner.statement import Phase, Statement
 from applier.sinks import held_statements
 from applier.sinks.factory import open_sink
@@ -28,16 +28,14 @@ from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
+from applier.spark.batch import SERIALIZER
 from applier.spark.job import by_segment
-from applier.spark.shuffle import SERIALIZER
 from applier.tasks import listen as listening
-from applier.tasks.deal import REPORTS, deal, partition_of
+from applier.tasks.deal import REPORTS, deal, divide, partition_of
 from applier.tasks.handover import Failure, RangeContent, RangesEnd, RoutedEnd, received, routed_chunks
 from applier.tasks.listen import ListenTask, RangeFailure
 from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
-from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
-from applier.tasks.prepared import PreparedSegment, Rendered
-from applier.tasks.slicing import divide
+from applier.tasks.prepare import ANNOUNCED, PreparedSegment, Rendered, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, write
 from tests.builders.planning import between
 

@@ -9,8 +9,7 @@ from applier.planner.table_plan import BULK_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.tasks.plan import PreparePlan
-from applier.tasks.prepare import render
-from applier.tasks.prepared import Rendered
+from applier.tasks.prepare import Rendered, render
 from tests.builders.planning import INT, KEY, ORDERS, between, packed, put, shape, sink_column, sink_table
 
 PLAN = PreparePlan(

@@ -1,8 +1,8 @@
 """What a report says of the resolved events of its range, in the order in which rows and events come."""
 
 from applier.model.position import Ts
-from applier.model.promises import NO_PROMISES, Promises
-from applier.tasks.promises import RangePromises
+from applier.model.range_report import NO_PROMISES, Promises
+from applier.tasks.range_summary import RangePromises
 
 
 def promises_of(*events):

@@ -6,7 +6,7 @@ from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
 from applier.sources.port import Record
-from applier.tasks.quarantined_record import RecordFetcher
+from applier.tasks.write import RecordFetcher
 
 STREAM = Stream("binlog", 0)
 PARTS = {Offset(4): [(0, b"a"), (100, b"b"), (200, b"c")], Offset(9): [(0, b"d")]}

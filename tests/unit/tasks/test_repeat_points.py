@@ -3,7 +3,7 @@
 from applier.model.events import ColumnShape, Shape
 from applier.model.range_report import RepeatPoint
 from applier.sources.port import PlacedRows
-from applier.tasks.repeat_points import RepeatPoints
+from applier.tasks.range_summary import RepeatPoints
 
 KEYLESS, KEYED = Shape("s", "t", (ColumnShape("n", 3, 65),)), Shape("s", "k", (ColumnShape("n", 3, 11),))
 

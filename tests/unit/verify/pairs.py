@@ -3,9 +3,7 @@
 from applier.ddl.cursor import Cursor
 from applier.ddl.type_parser import parse_type
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.verify.column_pair import ColumnPair, pair_columns
-from applier.verify.side import ServerKind, SideColumn, SideTable
-from applier.verify.table_pair import TablePair, pair_tables
+from applier.verify.table_pair import ColumnPair, ServerKind, SideColumn, SideTable, TablePair, pair_columns, pair_tables
 
 MYSQL, MARIADB, TIDB, SQLITE = ServerKind.MYSQL, ServerKind.MARIADB, ServerKind.TIDB, ServerKind.SQLITE
 BOTH = (MYSQL, MARIADB)

@@ -1,7 +1,6 @@
 import pytest
 
-from applier.verify.column_pair import Form, pair_columns
-from applier.verify.table_pair import pair_tables
+from applier.verify.table_pair import Form, pair_columns, pair_tables
 from tests.unit.verify.pairs import BOTH, MARIADB, MYSQL, SQLITE, TIDB, column_pair, side_column, side_table, table_pair
 
 

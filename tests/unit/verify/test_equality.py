@@ -1,7 +1,6 @@
 import pytest
 
-from applier.verify.equality import is_equal
-from applier.verify.value import read_float, write_float
+from applier.verify.value import is_equal, read_float, write_float
 from tests.unit.verify.pairs import MYSQL, SQLITE, column_pair
 
 JSON = column_pair("json", "longtext")

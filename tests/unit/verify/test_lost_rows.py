@@ -11,8 +11,7 @@ from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import RowState
-from applier.verify.moment import Sides
-from applier.verify.scope import Scope
+from applier.verify.reader import Scope, Sides
 from applier.verify.sqlite_reader import SqliteReader
 from applier.verify.table_pair import TablePair, pair_tables
 from applier.verify.value import wire_value

@@ -1,5 +1,5 @@
 from applier.verify.mysql_text import TableText
-from applier.verify.scope import Scope
+from applier.verify.reader import Scope
 from applier.verify.table_pair import pair_tables
 from tests.unit.verify.pairs import BOTH, MARIADB, MYSQL, TIDB, side_column, side_table, table_pair
 

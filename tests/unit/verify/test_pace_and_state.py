@@ -6,9 +6,9 @@ from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.verify.difference import RangeResult
 from applier.verify.finished_ranges import FinishedRanges
-from applier.verify.pace import Pace
 from applier.verify.private_file import write_private
-from applier.verify.scope import Checksum, Scope
+from applier.verify.reader import Checksum, Scope
+from applier.verify.verification import Pace
 from tests.unit.verify.pairs import side_column, table_pair
 
 PAIR = table_pair(side_column("id", "int"))

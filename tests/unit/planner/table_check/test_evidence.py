@@ -4,8 +4,7 @@ import pytest
 
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Ts
-from applier.planner.table_check import Evidence, UniqueIndex
-from applier.planner.table_check.evidence import unique_keys_of
+from applier.planner.table_check import Evidence, UniqueIndex, unique_keys_of
 
 ORDERS = FoldedName("shop", "orders")
 

@@ -10,8 +10,7 @@ import pytest
 
 from applier.ddl import parse_ddl
 from applier.model.errors import ProtocolError
-from applier.model.events import DdlEvent, TableName
-from applier.model.skipped_statement import SkippedStatement
+from applier.model.events import DdlEvent, SkippedStatement, TableName
 from applier.selection import EVERYTHING, Route, TableFilter, TableSelection
 from applier.sources.binlog.part import PartHead, PartKind
 from applier.sources.binlog.query import events_of_query

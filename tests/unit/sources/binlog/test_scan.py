@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from applier.model.errors import InvariantViolation, SourceError
-from applier.model.listing import Cut
+from applier.model.position import Cut
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.gtid_set import MysqlGtidSet

@@ -7,8 +7,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Producer
 
 from applier.model.errors import SourceError
-from applier.model.listing import PartitionExtent
-from applier.model.position import Stream
+from applier.model.position import PartitionExtent, Stream
 from applier.sources.kafka import error_code, extent_query
 from applier.sources.kafka.connection_error import ConnectionErrors
 from applier.sources.kafka.extent_query import ExtentQuery
