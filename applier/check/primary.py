@@ -12,9 +12,6 @@ from applier.model.errors import ApplierError, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.mysql.grants import Grants
-from applier.planner.table_check import DifferenceKind
-from applier.planner.table_check.difference import silent_change
-from applier.replica.sink_keys import NOT_EXECUTED
 from applier.planner.table_check import DifferenceKind, silent_change
 from applier.replica.sink_tables import NOT_EXECUTED
 from applier.selection import TableSelection

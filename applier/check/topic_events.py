@@ -11,16 +11,12 @@ from applier.check.shared_facts import SharedFacts
 from applier.check.time_zone import zone_findings
 from applier.config import Config
 from applier.config.choice import OnRejectedEvent
-from applier.coordinator.partition_check import has_held_records, is_required
+from applier.coordinator.streams import has_held_records, is_required
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
-from applier.model.listing import Listing
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.selection import TableSelection
-from applier.coordinator.streams import has_held_records, is_required
-from applier.model.errors import ProtocolError
-from applier.model.position import Listing, Offset, Stream, Ts
 from applier.sinks.progress import Progress
 from applier.sources.kafka.tso import physical_ms
 from applier.sources.port import Record, Source

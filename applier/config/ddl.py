@@ -24,7 +24,7 @@ class DdlConfig(Section):
     __pydantic_extra__: dict[str, DdlPolicy] = Field(init=False)
 
     background: bool = False
-    """Whether a new non-unique index is built beside the rows that follow."""
+    """Whether a new non-unique index is built in the background."""
     collations: dict[str, Collation] = Field(default_factory=dict)
     """What the sink calls upstream's collations."""
 

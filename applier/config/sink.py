@@ -17,8 +17,6 @@ from applier.config.value import (
     refuse,
 )
 from applier.mysql.tls import Tls, TlsMode
-from applier.planner.equal_rows import EqualRows, EqualRowsRule
-from applier.mysql_client.tls import Tls, TlsMode
 from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
 from applier.sinks.settings import SCHEMA, BulkLoad

@@ -1,5 +1,4 @@
-"""How much is read of each stream: where its ranges may end, what its records weigh, how many there are per unit of time, and how far all
-streams can be read together.
+"""How much is read of each stream, and how far in upstream time all streams can be read together.
 
 In Kafka a range may end anywhere, and an offset counts a record. A source whose offsets count nothing names cuts with the bytes between
 them: then a range ends at a cut, and one of these bytes counts as a record does elsewhere.
@@ -161,9 +160,9 @@ class StreamRate:
         # Sums of records and of time, in which what was before fades: a burst weighs as little as it was short, so that the stream is not
         # read days ahead when it is quiet again.
         self._records = self._records / 2 + records
-        if report.hold:
-            reached_ts = report.hold[-1].value
-            self.first_ts = self.first_ts or report.hold[0].value
+        if report.resume_points:
+            reached_ts = report.resume_points[-1].value
+            self.first_ts = self.first_ts or report.resume_points[0].value
             self._passed = self._passed / 2 + max(0, reached_ts - (self._reached_ts or self.first_ts))
             self._reached_ts = max(reached_ts, self._reached_ts)
         if has_advanced(report.resolved_ts, self._resolved_ts):

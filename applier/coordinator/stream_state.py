@@ -14,7 +14,7 @@ from applier.coordinator.pace import RangeCuts, RangeSize, StreamRate
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
 from applier.model.position import MAX_TS, NO_TS, Offset, PartitionExtent, Stream, StreamPosition, Ts
-from applier.model.range_report import HoldPoint, RangeId, RangeReport
+from applier.model.range_report import RangeId, RangeReport, ResumePoint
 from applier.model.segment import behind_promise, ddl_holds_offset, first_holding, is_behind_promise, keeps_offset, repeats_from
 
 # --- stored offset ---------------------------------------------------------------------------------------------------
@@ -25,9 +25,9 @@ from applier.model.segment import behind_promise, ddl_holds_offset, first_holdin
 
 _VALUE: Final = attrgetter("value")
 MAX_HELD: Final = 1000
-"""Ranges whose hold points are kept one by one, and DDLs; a stream that does not resolve for days has more."""
+"""Ranges whose resume points are kept one by one, and DDLs; a stream that does not resolve for days has more."""
 
-HoldPoints: TypeAlias = tuple[HoldPoint, ...]
+ResumePoints: TypeAlias = tuple[ResumePoint, ...]
 """Those of one range, as its report gives them; not empty."""
 
 
@@ -52,10 +52,10 @@ class StoredOffset:
 
     def __init__(self, start: Offset) -> None:
         self._passed = start
-        self._held: deque[HoldPoints] = deque()
+        self._held: deque[ResumePoints] = deque()
         self._ddls: deque[_HeldDdls] = deque()
 
-    def add(self, hold: HoldPoints, ddls: Collection[PlacedDdl]) -> None:
+    def add(self, hold: ResumePoints, ddls: Collection[PlacedDdl]) -> None:
         """Add the next range of the prefix."""
         self._ddls.extend(_HeldDdls(ddl.offset, (ddl.key,)) for ddl in ddls)
         if hold:
@@ -74,7 +74,7 @@ class StoredOffset:
 
         And up to which checkpoint it is that record, if nothing more is read; None if a DDL may change it.
         """
-        # Resolved events count among the hold points. Without them a restart never learns the promises that were read before it:
+        # Resolved events count among the resume points. Without them a restart never learns the promises that were read before it:
         # 240 of 3,000 simulated histories stand still.
         point = self._first_point(checkpoint_ts)
         if self._ddls:
@@ -86,7 +86,7 @@ class StoredOffset:
         # Joined entries stand for offsets that did not matter any more: never above what was stored before.
         return max(point.offset, self._passed), point.value
 
-    def _first_point(self, checkpoint_ts: Ts) -> HoldPoint | None:
+    def _first_point(self, checkpoint_ts: Ts) -> ResumePoint | None:
         for hold in self._held:
             if (point := _first_held(hold, checkpoint_ts)) is not None:
                 return point
@@ -110,13 +110,13 @@ class StoredOffset:
             self._held.popleft()
 
 
-def _first_held(hold: HoldPoints, checkpoint_ts: Ts) -> HoldPoint | None:
+def _first_held(hold: ResumePoints, checkpoint_ts: Ts) -> ResumePoint | None:
     at = first_holding(hold, checkpoint_ts, _VALUE)
     return hold[at] if at < len(hold) else None
 
 
-def _joined(held: list[HoldPoints]) -> HoldPoints:
-    return (HoldPoint(held[0][0].offset, max(point.value for hold in held for point in hold)),)
+def _joined(held: list[ResumePoints]) -> ResumePoints:
+    return (ResumePoint(held[0][0].offset, max(point.value for hold in held for point in hold)),)
 
 
 def _joined_ddls(ddls: list[_HeldDdls]) -> _HeldDdls:
@@ -317,7 +317,7 @@ class StreamState:
         if report.events:
             self._announced = report.partitions if report.ends_announced else 0
         self._known = None
-        self._stored.add(report.hold, ddls)
+        self._stored.add(report.resume_points, ddls)
 
     def _learn(self, report: RangeReport) -> None:
         """Learn from a range, before its promise counts, whether the producer began again in it."""

@@ -1,6 +1,6 @@
 """Finds what a DDL means otherwise in another time zone: the zone of the session in which it ran upstream decides then. Pure.
 
-TIMESTAMP columns hold points in time; a literal or another type is the time that a session sees. So a DDL needs the zone where it makes
+TIMESTAMP columns resume points in time; a literal or another type is the time that a session sees. So a DDL needs the zone where it makes
 one of the other. What is not known to be independent counts as dependent: functions, definitions and statements that are not understood.
 
 Nothing here is about later rows: those come with their values. So a CREATE TABLE needs the zone for literals of TIMESTAMPs and bounds

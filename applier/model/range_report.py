@@ -38,8 +38,8 @@ class RangeId(NamedTuple):
     end: Offset
 
 
-class HoldPoint(NamedTuple):
-    """A record whose value is greater than those of all records before it in its range (``RangeReport.hold``)."""
+class ResumePoint(NamedTuple):
+    """A record whose value is greater than those of all records before it in its range (``RangeReport.resume_points``)."""
 
     offset: Offset
     value: Ts
@@ -132,16 +132,16 @@ class RowCount(NamedTuple):
 class RangeReport:
     """What a listener read in one range. Rows below the floor were dropped (``replays``).
 
-    ``hold`` answers for every later checkpoint A where a restart must begin, without keeping each record. The value of a cached row is
-    its commit_ts, that of a resolved event is ts - 1; ``hold`` lists the running maxima of these values in offset order. The first record
-    with a row >= A or a resolved event > A is then the first hold point whose value is >= A. Points may be merged (an earlier offset
-    with a later value): a restart then reads more, never less. DDLs are not in it, since the ledger decides about them.
+    ``resume_points`` says for every later checkpoint A where a restart must begin, without keeping each record. The value of a cached row
+    is its commit_ts, that of a resolved event is ts - 1. The points are the running maxima of these values in offset order, so the first
+    record with a row >= A or a resolved event > A is the first point whose value is >= A. Points may be merged (an earlier offset with a
+    later value): a restart then reads more, never less. DDLs are not in it, since the ledger decides about them.
     ``row_counts`` are cumulative, ascending, at most 64, each at the commit_ts of a row, the last one at ``max_ts`` with all ``rows``.
     """
 
     range: RangeId
     resolved_ts: Ts
-    hold: tuple[HoldPoint, ...] = ()
+    resume_points: tuple[ResumePoint, ...] = ()
     ddls: tuple[DdlArrival, ...] = ()
     tables: tuple[TableRows, ...] = ()
     rows: int = 0

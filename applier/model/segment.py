@@ -154,7 +154,7 @@ def steps_back(checkpoint_ts: Ts, stored_ts: Ts) -> bool:
 
 
 def first_holding(points: Sequence[T], checkpoint_ts: Ts, value_of: Callable[[T], Ts]) -> int:
-    """Return the index of the first of some ascending hold points that keeps the stored offset: rows >= A, resolved events > A.
+    """Return the index of the first of some ascending resume points that keeps the stored offset: rows >= A, resolved events > A.
 
     The value of a point is the commit_ts of a row, or ts - 1 of a resolved event.
     """
@@ -198,7 +198,7 @@ def lies_in_segment(min_ts: int, max_ts: int, after_ts: Ts, upto_ts: Ts) -> bool
 
 
 def keeps_offset(checkpoint_ts: Ts, since_ts: Ts, value: Ts) -> bool:
-    """Whether a stored offset that was found at ``since_ts`` is the same at a checkpoint: its hold point has this value."""
+    """Whether a stored offset that was found at ``since_ts`` is the same at a checkpoint: its resume point has this value."""
     return since_ts <= checkpoint_ts <= value
 
 

@@ -12,6 +12,7 @@ from applier.model.chunk import Chunk, PackedChunk, pack, unpack
 from applier.model.position import Ts
 from applier.model.segment import SegmentWindow, slices_of, windows_of
 
+
 def selected(chunk: Chunk, rows: Sequence[int]) -> Chunk:
     """Return a chunk of some rows. It names all origins of the whole one."""
     return _each_column(chunk, lambda column: list(map(column.__getitem__, rows)))

@@ -27,7 +27,7 @@ from applier.planner.statement import Phase, Statement, StatementRows
 # The writer runs the READ, and gets REPLACEs of whole rows from ``SinkReading.replaces``.
 
 
-class LaidRow(NamedTuple):
+class MergedRow(NamedTuple):
     """One row: the literal of each written column (None: not in any image), and the events that it consists of, the last one first."""
 
     texts: tuple[str | None, ...]
@@ -41,7 +41,7 @@ Refuse: TypeAlias = Callable[[Sequence[RejectedEvent], Sequence[str], ApplierErr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaidRows:
+class MergedRows:
     """How rows of one table are written. ``key``: its columns; ``is_traced``: statements carry their rows (``StatementRows``)."""
 
     table: TableDescription
@@ -50,15 +50,15 @@ class LaidRows:
     dialect: Dialect
     is_traced: bool
 
-    def deletes(self, rows: Sequence[LaidRow], refuse: Refuse) -> Iterator[Statement]:
+    def deletes(self, rows: Sequence[MergedRow], refuse: Refuse) -> Iterator[Statement]:
         """Render DELETEs by key."""
         return self._rendered(Phase.DELETE, self.key, [(row, row.key) for row in rows], refuse)
 
-    def replaces(self, rows: Sequence[LaidRow], refuse: Refuse) -> Iterator[Statement]:
+    def replaces(self, rows: Sequence[MergedRow], refuse: Refuse) -> Iterator[Statement]:
         """Render REPLACEs of whole rows."""
         return self._rendered(Phase.REPLACE, self.columns, [(row, f"({','.join(map(str, row.texts))})") for row in rows], refuse)
 
-    def reads(self, rows: Sequence[LaidRow], wanted: tuple[int, ...], most_rows: int) -> Iterator[Statement]:
+    def reads(self, rows: Sequence[MergedRow], wanted: tuple[int, ...], most_rows: int) -> Iterator[Statement]:
         """Render READs of rows that all lack the columns at the places ``wanted``."""
         names = [self.columns[place] for place in wanted]
         for first in range(0, len(rows), most_rows):
@@ -71,12 +71,12 @@ class LaidRows:
                 done += number
                 yield Statement(Phase.READ, str(self.table.folded), text.encode(), number, min(commits), max(commits), reading=reading)
 
-    def with_defaults(self, row: LaidRow) -> LaidRow:
+    def with_defaults(self, row: MergedRow) -> MergedRow:
         """Return a row whose missing columns take the sink's defaults. NeedsOperator if a column has none."""
         texts = [self._default(place, row) if text is None else text for place, text in enumerate(row.texts)]
         return row._replace(texts=tuple(texts))
 
-    def _default(self, place: int, row: LaidRow) -> str:
+    def _default(self, place: int, row: MergedRow) -> str:
         column = next(column for column in self.table.columns if column.name == self.columns[place])
         if column.default is None:
             error = NeedsOperator(
@@ -89,7 +89,9 @@ class LaidRows:
             raise error_of_event(error, row.events[0], self.key)
         return column.default
 
-    def _rendered(self, phase: Phase, columns: tuple[str, ...], rows: Sequence[tuple[LaidRow, Any]], refuse: Refuse) -> Iterator[Statement]:
+    def _rendered(
+        self, phase: Phase, columns: tuple[str, ...], rows: Sequence[tuple[MergedRow, Any]], refuse: Refuse
+    ) -> Iterator[Statement]:
         render = self.dialect.deletes if phase is Phase.DELETE else self.dialect.replaces
         done = 0
         while done < len(rows):
@@ -105,7 +107,7 @@ class LaidRows:
                 refuse(rows[done][0].events, self.key, error)
                 done += 1
 
-    def _source(self, phase: Phase, columns: tuple[str, ...], part: Sequence[tuple[LaidRow, Any]]) -> StatementRows:
+    def _source(self, phase: Phase, columns: tuple[str, ...], part: Sequence[tuple[MergedRow, Any]]) -> StatementRows:
         return StatementRows(
             phase=phase,
             table=self.table,
@@ -122,9 +124,9 @@ class LaidRows:
 class SinkReading:
     """The rows of one READ, in the order of its keys. ``wanted``: the places of the columns that it reads."""
 
-    how: LaidRows
+    how: MergedRows
     wanted: tuple[int, ...]
-    rows: tuple[LaidRow, ...]
+    rows: tuple[MergedRow, ...]
     first: int
     """The number of the first key."""
 
@@ -138,7 +140,7 @@ class SinkReading:
 
         A row that the sink lacks takes defaults: it is new. NeedsOperator if a column has none.
         """
-        whole: list[LaidRow] = []
+        whole: list[MergedRow] = []
         for number, row in enumerate(self.rows, self.first):
             try:
                 whole.append(self._laid_over(row, found[number]) if number in found else self.how.with_defaults(row))
@@ -146,7 +148,7 @@ class SinkReading:
                 refuse(row.events, self.how.key, error)
         return self.how.replaces(whole, refuse)
 
-    def _laid_over(self, row: LaidRow, values: Sequence[Any]) -> LaidRow:
+    def _laid_over(self, row: MergedRow, values: Sequence[Any]) -> MergedRow:
         texts = list(row.texts)
         for place, value in zip(self.wanted, values, strict=True):
             texts[place] = self.how.dialect.read_literal(value)
@@ -160,7 +162,7 @@ class SinkReading:
         return row._replace(texts=tuple(texts))
 
 
-def _commits(rows: Sequence[LaidRow]) -> list[int]:
+def _commits(rows: Sequence[MergedRow]) -> list[int]:
     return [event.commit_ts for row in rows for event in row.events]
 
 
@@ -189,14 +191,14 @@ class PartialPlan:
         self._texts: dict[int, PartTexts] = {}
         self._key_texts: dict[int, KeyText] = {}
         self._places = {name: place for place, name in enumerate(self._columns)}
-        self._read: dict[tuple[int, ...], list[LaidRow]] = {}
-        self._written: list[LaidRow] = []
+        self._read: dict[tuple[int, ...], list[MergedRow]] = {}
+        self._written: list[MergedRow] = []
         self._size = 0
         self.superseded: set[int] = set()
 
     def statements(self) -> Iterator[Statement]:
         """Yield READs; DELETEs where no unique index is exactly the key; REPLACEs of the rows that need no reading."""
-        how: LaidRows | None = None
+        how: MergedRows | None = None
         for number, (key, base, parts) in enumerate(self._partial.laid_over(self._whole.final), 1):
             how = how or self._how(self._whole.of(parts[0].final), parts[0].row)
             self._lay(how, key, base, parts)
@@ -206,7 +208,7 @@ class PartialPlan:
         if how is not None:
             yield from self._taken(how)
 
-    def _taken(self, how: LaidRows) -> Iterator[Statement]:
+    def _taken(self, how: MergedRows) -> Iterator[Statement]:
         """Yield the statements of the rows that were laid since the last call."""
         written, read = self._written, self._read
         self._written, self._read, self._size = [], {}, 0
@@ -223,11 +225,11 @@ class PartialPlan:
             kept = [row for row in rows if row.events not in dropped]
             yield from how.reads(kept, wanted, self._most(wanted))
 
-    def _how(self, rows: PlannedRows, row: int) -> LaidRows:
+    def _how(self, rows: PlannedRows, row: int) -> MergedRows:
         shape = rows.origin(row).shape
         names = rows.key or key_names(shape)
         spelling = {column.name.casefold(): column.name for column in self._description.columns}
-        return LaidRows(
+        return MergedRows(
             table=self._description,
             columns=self._columns,
             key=tuple(spelling.get(name.casefold(), name) for name in names),
@@ -240,7 +242,7 @@ class PartialPlan:
         is_large = any(word in types[self._columns[place]] for place in wanted for word in _LARGE)
         return MOST_LARGE_READ if is_large else MOST_READ
 
-    def _lay(self, how: LaidRows, key: Key, base: int | None, parts: Sequence[Part]) -> None:
+    def _lay(self, how: MergedRows, key: Key, base: int | None, parts: Sequence[Part]) -> None:
         """Lay the parts of one key over its base, and decide how the row is written."""
         final = self._whole.final
         layers = [(self._whole.of(part.final), part.row) for part in parts]
@@ -264,7 +266,7 @@ class PartialPlan:
                 self._refuse(layers, number, error)
                 return
         events = tuple(rows.rejected.described(rows.place(row), rows.key) for rows, row in reversed(layers))
-        laid = LaidRow(tuple(texts), literals, events)
+        laid = MergedRow(tuple(texts), literals, events)
         wanted = tuple(place for place, text in enumerate(texts) if text is None)
         if wanted and not is_new:
             self._read.setdefault(wanted, []).append(laid)

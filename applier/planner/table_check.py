@@ -1,4 +1,7 @@
-"""How a table of the sink can differ from upstream's table in a way that loses or alters rows, and how the applier finds out.
+"""The table check: finds differences between the sink's tables and upstream's that would lose or alter rows silently (DESIGN.md 7).
+
+Pure. The sinks describe their tables (``SinkTable``). The wire's flags (``differences_of``) and upstream's own statements
+(``Evidence``) show what upstream has. The configuration says which differences the operator accepts (``Acceptance``).
 
 Upstream is TiDB. It has no triggers, and its tables always have transactions: these need no comparison. Unique indexes are compared with
 the flags of the wire (open_protocol.md 2.5): every member of a unique index carries the bit ``unique key``, every member of the primary key

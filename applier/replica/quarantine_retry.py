@@ -25,8 +25,8 @@ from applier.sinks.port import Sink
 from applier.sinks.progress import Progress, ProgressCommit
 from applier.sinks.quarantine import Quarantined, Settlement
 from applier.sinks.write_outcome import WriteState
+from applier.sources.peek import read_whole
 from applier.sources.port import Placed, Source, Unplaced
-from applier.sources.whole_range import read_whole
 
 # --- later events ----------------------------------------------------------------------------------------------------
 # Looks in the topics for events about the rows of a quarantined event that came after it.

@@ -21,7 +21,7 @@ LOAD: Final = (
 )
 
 
-def starting_point(configured: Ts, components: Components) -> StartPoint:
+def choose_start(configured: Ts, components: Components) -> StartPoint:
     """Return where the replica begins: by ``configured``, or by the source's own settings. Errors: those of ``starting_ts``."""
     sink, source = components.sink, components.source
     progress = sink.load()

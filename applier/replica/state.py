@@ -31,9 +31,9 @@ from applier.tasks.handover import RangeContent
 # run asks about an old one when it arrives: one query per set of reports, however many DDLs they hold.
 
 
-def starting_point(sink: Sink, progress: Progress) -> StartingPoint:
+def load_starting_point(sink: Sink, progress: Progress) -> StartingPoint:
     """Return the durable state from which a coordinator begins."""
-    # Intents are not settled yet, so they are no reason to drop the DDL when it comes again. What runs beside the rows is.
+    # Intents are not settled yet, so they are no reason to drop the DDL when it comes again. What runs in the background is.
     settled = [key for key in sink.ledger_since(progress.checkpoint_ts) if key.state is not DdlState.INTENT]
     # Rows at A of tables that a DDL at A has touched are not applied again: their table is another one now (DESIGN.md 3, Rows).
     at_checkpoint = [
@@ -225,7 +225,7 @@ class ReplicaState:
         # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)
-        self.coordinator = Coordinator(starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
+        self.coordinator = Coordinator(load_starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
 
     def list(self, listing: Listing) -> None:
         """Tell the coordinator which partitions there are. Errors as of ``Coordinator.list``; SourceError."""

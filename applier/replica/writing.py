@@ -24,8 +24,8 @@ from applier.replica.state import ReplicaState
 from applier.sinks.failpoint import reach
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome
+from applier.sources.peek import read_whole
 from applier.sources.port import Source
-from applier.sources.whole_range import read_whole
 from applier.telemetry.activity import LISTENING, WRITING
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent

@@ -14,7 +14,7 @@ from applier.model.position import NO_TS, Listing, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
-from applier.replica.starting_ts import refuse_future, starting_point
+from applier.replica.starting_ts import choose_start, refuse_future
 from applier.run.decoding import decoder_for, zone_of_sessions
 from applier.run.pause import refuse_paused
 from applier.sinks.factory import open_sink
@@ -134,7 +134,7 @@ def begin(components: Components, engine: Engine, watcher: Watcher, options: Sta
     watcher.enter(LOCKING)
     components.sink.acquire(take_over=options.take_over)
     watcher.enter(LOADING)
-    start = starting_point(options.start_ts, components)
+    start = choose_start(options.start_ts, components)
     progress = components.sink.load()
     checkpoint_ts = start.start_ts if progress is None else progress.checkpoint_ts
     refuse_future(components.source.timeline, checkpoint_ts, time.time_ns() // 1_000_000)

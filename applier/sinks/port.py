@@ -159,7 +159,7 @@ class Sink(Protocol):
         ...
 
     def finish_ddls(self) -> None:
-        """Wait for the DDLs that run beside the rows (``SinkSettings.background``), and write done. Errors: those of ``run_ddl``."""
+        """Wait for the DDLs that run in the background (``SinkSettings.background``), and write done. Errors: those of ``run_ddl``."""
         ...
 
     def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:

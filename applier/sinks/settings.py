@@ -40,7 +40,7 @@ class SinkSettings:
     bulk_load: BulkLoad = BulkLoad.AUTO
     collations: Collations = ()
     background: bool = False
-    """Whether a new non-unique index is built beside the rows that follow (MySQL family)."""
+    """Whether a new non-unique index is built in the background (MySQL family)."""
     rows_ahead: bool = False
     """Whether rows are written ahead of the checkpoint (``consistency = "row"``), by writers that share a lock."""
     checks_rows: bool = True

@@ -23,7 +23,7 @@ from applier.tasks.deal import REPORTS, Dealt, Sliced, deal, divide
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
-from applier.tasks.prepare import Planned, PreparedSegment, Rendered, Routed, render, reroute, selected_chunks
+from applier.tasks.prepare import NumberedElement, PreparedSegment, Rendered, Routed, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, apply_small_rows, write, write_part
 
 # --- plan broadcast --------------------------------------------------------------------------------------------------
@@ -117,10 +117,10 @@ def listening(reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[bytes
     return run
 
 
-def rendering(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, Iterable[Any]], Iterator[Planned]]:
+def rendering(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, Iterable[Any]], Iterator[NumberedElement]]:
     """Return the task that prepares one bucket."""
 
-    def run(partition: int, elements: Iterable[Any]) -> Iterator[Planned]:
+    def run(partition: int, elements: Iterable[Any]) -> Iterator[NumberedElement]:
         prepare_worker("prepare")
         if partition == REPORTS:
             return _nothing_of(elements)
@@ -147,10 +147,10 @@ def routing(plan_of: PlanGetter) -> Callable[[int, Iterable[Any]], Iterator[Rout
     return run
 
 
-def rendering_routed(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, Iterable[Any]], Iterator[Planned]]:
+def rendering_routed(plan_of: PlanGetter, decoder: Decoder) -> Callable[[int, Iterable[Any]], Iterator[NumberedElement]]:
     """Return the task that prepares what was routed to one reducer."""
 
-    def run(reducer: int, elements: Iterable[Any]) -> Iterator[Planned]:
+    def run(reducer: int, elements: Iterable[Any]) -> Iterator[NumberedElement]:
         prepare_worker("prepare")
         plan = plan_of()
         return render(plan, reducer, routed_chunks(elements, plan.buckets), decoder)

@@ -142,7 +142,7 @@ class Arrival:
 
 
 Routed: TypeAlias = tuple[int, bytes | RoutedEnd | Failure]
-Planned: TypeAlias = tuple[int, Element]
+NumberedElement: TypeAlias = tuple[int, Element]
 PlannedItem: TypeAlias = Statement | RejectedEvent | TransactionSet
 
 LATER: Final = "The applier writes it later by itself. If a run ends with this message, report it as a defect"
@@ -179,7 +179,7 @@ def reroute(plan: PreparePlan, bucket: int, elements: Iterable[PackedChunk | Ran
         yield reducer, RoutedEnd(bucket, sent.chunks[reducer], sent.size[reducer])
 
 
-def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: Decoder) -> Iterator[Planned]:
+def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: Decoder) -> Iterator[NumberedElement]:
     """Compact the chunks of one reducer (rows of one key are together); yield the statements of each segment, and what they are."""
     target = PlanTarget(plan.tables, plan.rekeyed, plan.dialect, plan.repeats, plan.equal_rows, plan.ordered)
     if plan.writers:
@@ -202,7 +202,7 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
             yield ANNOUNCED, Rendered(segment, reducer, error=error)
 
 
-def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, PlannedItem]]) -> Iterator[Planned]:
+def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, PlannedItem]]) -> Iterator[NumberedElement]:
     """Deal the statements of rows ahead of W to their writers in turn; deletes are parts of their own, which are written first."""
     parts = [_Part(number, reducer) for number in range(plan.parts)]
     try:
@@ -230,7 +230,7 @@ class _Part:
         self.statements = self.reads = self.deletes = self.rows = self.size = self.sets = 0
         self.rejected: list[RejectedEvent] = []
 
-    def count(self, item: Statement | TransactionSet) -> Planned:
+    def count(self, item: Statement | TransactionSet) -> NumberedElement:
         """Address an item to its segment."""
         if isinstance(item, Statement):
             self.statements += 1
@@ -242,7 +242,7 @@ class _Part:
             self.sets += 1
         return self.segment + 1, item
 
-    def end(self) -> Iterator[Planned]:
+    def end(self) -> Iterator[NumberedElement]:
         """Announce the part to the driver and to the writer."""
         counts = (self.segment, self.reducer, self.statements, self.reads, self.deletes, self.rows, self.size, self.sets)
         yield ANNOUNCED, Rendered(*counts, rejected=tuple(self.rejected))

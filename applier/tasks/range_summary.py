@@ -1,6 +1,6 @@
 """What a listener's report says of its range, collected while the range is read: small, whatever the range holds.
 
-Hold points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams are to cost a few
+Resume points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams are to cost a few
 megabytes (DESIGN.md 15).
 """
 
@@ -16,7 +16,7 @@ from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
-from applier.model.range_report import ChangedKey, DdlArrival, HoldPoint, Promises, RangeId, RangeReport, RepeatPoint, RowCount, TableRows
+from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId, RangeReport, RepeatPoint, ResumePoint, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.segment import behind_promise, has_shown_past, is_behind_promise, is_past
 from applier.planner import bytes_key_names, key_names, unique_names
@@ -147,7 +147,7 @@ class RepeatPoints:
 # --- range summary ---------------------------------------------------------------------------------------------------
 
 
-MAX_HOLD_POINTS: Final = 256
+MAX_RESUME_POINTS: Final = 256
 MAX_ROW_COUNTS: Final = 64
 
 ROW_BYTES: Final = 24
@@ -184,9 +184,31 @@ class RangeSummary:
     """Collects the report of one range."""
 
     __slots__ = (
-        "_bytes", "_changed_key", "_checksum", "_ddls", "_early", "_ends_announced", "_floor_ts", "_has_keyless",
-        "_held", "_hold", "_left_out", "_partitions", "_promises", "_range", "_rejected", "_repeats", "_replays", "_shared_ddls",
-        "_skipped", "_stored", "_tables", "_top", "_ts", "events", "records",
+        "_bytes",
+        "_changed_key",
+        "_checksum",
+        "_ddls",
+        "_early",
+        "_ends_announced",
+        "_floor_ts",
+        "_has_keyless",
+        "_held",
+        "_left_out",
+        "_partitions",
+        "_promises",
+        "_range",
+        "_rejected",
+        "_repeats",
+        "_replays",
+        "_resume_points",
+        "_shared_ddls",
+        "_skipped",
+        "_stored",
+        "_tables",
+        "_top",
+        "_ts",
+        "events",
+        "records",
     )  # fmt: skip
 
     def __init__(
@@ -203,7 +225,7 @@ class RangeSummary:
         self._range, self._floor_ts, self._stored = range_id, floor_ts, stored
         self._tables: dict[int, TableSummary] = {}
         self._ts: list[int] = []
-        self._hold: list[tuple[int, int]] = []
+        self._resume_points: list[tuple[int, int]] = []
         """Of each record that keeps the stored offset as long as the checkpoint is at or below a value: (its offset, the value)."""
         self._ddls: list[DdlArrival] = []
         self._rejected: dict[EventPlace, RejectedEvent] = {}
@@ -278,7 +300,7 @@ class RangeSummary:
     def _hold_rows(self, offsets: Sequence[int], times: Sequence[int]) -> None:
         """Note those of some rows that are above all before them."""
         tops = list(accumulate(times, max, initial=self._top))
-        self._hold += [(offset, top) for offset, top, before in zip(offsets, tops[1:], tops, strict=False) if top > before]
+        self._resume_points += [(offset, top) for offset, top, before in zip(offsets, tops[1:], tops, strict=False) if top > before]
         self._top = tops[-1]
 
     def _table(self, shape: Shape, rows: PlacedRows, number: int) -> TableSummary:
@@ -352,7 +374,7 @@ class RangeSummary:
         return RangeReport(
             range=self._range,
             resolved_ts=self._promises.resolved_ts,
-            hold=merge_hold_points(self._hold),
+            resume_points=merge_resume_points(self._resume_points),
             ddls=tuple(self._ddls),
             tables=tuple(_table_rows(table, self._range.stream) for table in self._tables.values()),
             rows=len(self._ts),
@@ -399,14 +421,14 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
     )
 
 
-def merge_hold_points(points: Sequence[tuple[int, int]]) -> tuple[HoldPoint, ...]:
-    """Thin hold points to MAX_HOLD_POINTS: each kept one has the first offset and the last value of those that it stands for.
+def merge_resume_points(points: Sequence[tuple[int, int]]) -> tuple[ResumePoint, ...]:
+    """Thin resume points to MAX_RESUME_POINTS: each kept one has the first offset and the last value of those that it stands for.
 
     So an offset is never too late: a few records more may be read again after a restart, none is missed.
     """
-    width = -(-len(points) // MAX_HOLD_POINTS) or 1
+    width = -(-len(points) // MAX_RESUME_POINTS) or 1
     runs = (points[i : i + width] for i in range(0, len(points), width))
-    return tuple(HoldPoint(Offset(run[0][0]), Ts(run[-1][1])) for run in runs)
+    return tuple(ResumePoint(Offset(run[0][0]), Ts(run[-1][1])) for run in runs)
 
 
 def count_rows(sorted_ts: list[int]) -> tuple[RowCount, ...]:

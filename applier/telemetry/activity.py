@@ -45,7 +45,7 @@ _READING: Final = frozenset({STARTING, LISTENING, IDLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hindrance:
+class Blocker:
     """What keeps a run from going on; it is shown instead of what the run tries meanwhile."""
 
     is_failing: bool = False
@@ -85,23 +85,23 @@ class Activity:
         """Show from now on that the run has ended."""
         self._is_over = True
 
-    def shown(self, hindrance: Hindrance, unix_s: float) -> tuple[str, float]:
+    def shown(self, blocker: Blocker, unix_s: float) -> tuple[str, float]:
         """Return the phase to show, and since when it is shown."""
-        phase = self._phase(hindrance)
+        phase = self._phase(blocker)
         if phase != self._shown or not self._since_s:
             self._shown, self._since_s = phase, unix_s
         return self._shown, self._since_s
 
-    def _phase(self, hindrance: Hindrance) -> str:
+    def _phase(self, blocker: Blocker) -> str:
         if self._is_over:
             return STOPPED
         # A DDL runs in the engine's thread, which cannot fail meanwhile: what failed before it is over or waits for it.
         if self._now == DDL:
             return DDL
-        if hindrance.is_failing:
+        if blocker.is_failing:
             return FAILING
-        if hindrance.is_paused:
+        if blocker.is_paused:
             return PAUSED
         if self._starts_spark and self._now in _READING:
             return SPARK
-        return STREAM if hindrance.is_stalled and self._now in {IDLE, LISTENING} else self._now
+        return STREAM if blocker.is_stalled and self._now in {IDLE, LISTENING} else self._now

@@ -72,12 +72,12 @@ class LogEvent(StrEnum):
         logging.INFO,
         "the sink does without an `index` of upstream, because its server cannot have it; no row depends on it",
     )
-    INDEX_BUILDING = "index_building", logging.INFO, "a new index is built beside the rows that follow (`[ddl] background`)"
-    INDEX_BUILT = "index_built", logging.INFO, "an index that was built beside the rows is there"
+    INDEX_BUILDING = "index_building", logging.INFO, "a new index is built in the background (`[ddl] background`)"
+    INDEX_BUILT = "index_built", logging.INFO, "an index that was built in the background is there"
     INDEX_BUILD_FAILED = (
         "index_build_failed",
         logging.INFO,
-        "an index could not be built beside the rows (`code` of the server): the DDL runs in the foreground now",
+        "an index could not be built in the background (`code` of the server): the DDL runs in the foreground now",
     )
     EVENT_QUARANTINED = "event_quarantined", logging.INFO, "an event was stored in the quarantine instead of being applied"
     BULK_LOAD_REFUSED = "bulk_load_refused", logging.INFO, "a bulk load was rolled back; its segment is written by REPLACE instead"

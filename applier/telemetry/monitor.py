@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 from applier.model.timeline import is_ahead
-from applier.telemetry.activity import Activity, Hindrance
+from applier.telemetry.activity import Activity, Blocker
 from applier.telemetry.checkpoint_log import CheckpointLog
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
 from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
@@ -218,8 +218,8 @@ class Monitor:
             if self._has_failed or failing is not None:
                 changes["is_ready"] = False
             paused, streams = changes.get("paused", self._state.paused), changes.get("streams", self._state.streams)
-            hindrance = Hindrance(is_failing=failing is not None, is_paused=paused is not None, is_stalled=streams.stall is not None)
-            phase, since_s = activity.shown(hindrance, unix_s)
+            blocker = Blocker(is_failing=failing is not None, is_paused=paused is not None, is_stalled=streams.stall is not None)
+            phase, since_s = activity.shown(blocker, unix_s)
             self._state = replace(
                 self._state,
                 phase=phase,

@@ -11,8 +11,6 @@ from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.model.errors import RowRefused
 from applier.model.events import Value
 from applier.mysql.literals import GREATEST_FLOAT
-from applier.verify.column_pair import ColumnPair
-from applier.sinks.mysql.literals import GREATEST_FLOAT
 from applier.verify.table_pair import ColumnPair
 
 EXACT: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii", "latin1"})

@@ -11,12 +11,6 @@ from typing import Final
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
 from applier.mysql.quoting import quote_identifier, quote_table
-from applier.verify.column_pair import VARIABLE, ColumnPair, Form
-from applier.verify.scope import DIGEST_BITS, Key, Scope
-from applier.verify.side import ServerKind, SideColumn, SideTable
-from applier.verify.table_pair import TablePair
-from applier.sinks.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
-from applier.sinks.mysql.quoting import quote_identifier, quote_table
 from applier.verify.reader import DIGEST_BITS, Key, Scope
 from applier.verify.table_pair import VARIABLE, ColumnPair, Form, ServerKind, SideColumn, SideTable, TablePair
 from applier.verify.value import WIDE_MARK, read_float, read_text

@@ -10,7 +10,7 @@ from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
-from applier.model.range_report import DdlArrival, HoldPoint, RangeId, RangeReport, RowCount, TableRows
+from applier.model.range_report import DdlArrival, RangeId, RangeReport, ResumePoint, RowCount, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
 from applier.sinks.factory import open_sink
@@ -75,7 +75,7 @@ def report_of(stream, number):
     return RangeReport(
         range=RangeId(stream, Offset(0), Offset(end)),
         resolved_ts=Ts(10 * number + 9),
-        hold=tuple(HoldPoint(Offset(2 * n + 1), Ts(10 * n + 2)) for n in range(0, number, max(1, number // 256))),
+        resume_points=tuple(ResumePoint(Offset(2 * n + 1), Ts(10 * n + 2)) for n in range(0, number, max(1, number // 256))),
         ddls=tuple(arrivals),
         tables=tuple(tables),
         rows=number,

@@ -1,5 +1,5 @@
 """A run in its own process, to be killed: ``hold`` owns the replica, ``write`` stops in a transaction, ``rows`` writes rows ahead,
-``ddl`` runs a history, ``beside`` begins to build an index beside the rows.
+``ddl`` runs a history, ``beside`` begins to build an index in the background.
 
 Arguments: url, what to do, and for ``ddl`` the number of DDLs to do. Prints one word per step.
 """

@@ -1,4 +1,4 @@
-"""A new non-unique index is built beside the rows that follow (``[ddl] background``), on real servers."""
+"""A new non-unique index is built in the background (``[ddl] background``), on real servers."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent, FoldedName
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.mysql.ddl import runner
-from applier.sinks.mysql.ddl.builds import Build, Builds
+from applier.sinks.mysql.ddl.background import BackgroundDdl, BackgroundDdls
 from tests.integration.mysql_replica import SHOP, Replica, commit_at, read, replica, run, states
 from tests.integration.run_process import started, word
 from tests.rig.clean_server import clean_server
@@ -69,7 +69,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def build_of(shop: Replica) -> Build:
+def build_of(shop: Replica) -> BackgroundDdl:
     (build,) = shop.sink._ddl._builds._builds
     return build
 
@@ -237,13 +237,13 @@ def die_at(point: str, *, query: str, ledger: Callable[[], Sequence[LedgerEntry]
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_history_ends_identical_where_indexes_are_built_beside_its_rows(url: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    built, start = [], Builds.start
+    built, start = [], BackgroundDdls.start
 
-    def counted(self: Builds, *of_build: Any) -> None:
+    def counted(self: BackgroundDdls, *of_build: Any) -> None:
         built.append(of_build)
         start(self, *of_build)
 
-    monkeypatch.setattr(Builds, "start", counted)
+    monkeypatch.setattr(BackgroundDdls, "start", counted)
     clear_sink(url)
     upstream = small_upstream(seed, "feed", 150)
     Replay(url, FakeSource(upstream.log), name=NAME, background=True).catch_up()

@@ -10,8 +10,6 @@ import pytest
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import FatalSinkError
 from applier.mysql.literals import text
-from applier.verify.comparison import LEAF_ROWS
-from applier.sinks.mysql.literals import text
 from applier.verify.comparison import LEAF_ROWS, Patience
 from applier.verify.difference import Report, RowState
 from tests.integration.mysql_replica import commit_at, replica

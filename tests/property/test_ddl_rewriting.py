@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from applier.ddl import parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, refuse_inexpressible, without_missing_indexes
-from applier.ddl.beside import online, runs_beside
+from applier.ddl.background import background_form, may_run_in_background
 from applier.ddl.comment import as_tidb_reads
 from applier.ddl.renaming import renamed
 from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
@@ -161,5 +161,5 @@ def test_no_text_breaks_the_adaptation_to_a_server(query: str) -> None:
         refuse_inexpressible(event(query), MARIADB)
     # What is adapted is not adapted again.
     assert rewritten(sent, MARIADB) == sent or not sent or "/*" in sent
-    if runs_beside(sent):
-        assert runs_beside(online(sent))
+    if may_run_in_background(sent):
+        assert may_run_in_background(background_form(sent))

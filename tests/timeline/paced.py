@@ -8,7 +8,7 @@ from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplySegment, Evict
 from applier.model.events import TableName
 from applier.model.position import Listing, PartitionExtent, Stream
-from applier.model.range_report import HoldPoint, RangeReport, RowCount, TableRows
+from applier.model.range_report import RangeReport, ResumePoint, RowCount, TableRows
 from applier.sources.kafka.tso import LOGICAL_BITS
 
 START_MS = 1_764_000_000_000
@@ -57,7 +57,7 @@ class PacedStream:
         return RangeReport(
             range=name,
             resolved_ts=resolved,
-            hold=(HoldPoint(name.start, low), *([HoldPoint(name.end - 1, top)] if top > low else [])),
+            resume_points=(ResumePoint(name.start, low), *([ResumePoint(name.end - 1, top)] if top > low else [])),
             tables=(TableRows(TableName("s", "t"), ("id",), number, low, high, name.start),) if rows else (),
             rows=number if rows else 0,
             bytes=ROW_BYTES * number if rows else 0,

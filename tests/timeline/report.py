@@ -3,7 +3,7 @@
 from bisect import bisect_left
 
 from applier.model.events import DdlEvent, TableName
-from applier.model.range_report import DdlArrival, HoldPoint, Promises, RangeReport, RowCount, TableRows
+from applier.model.range_report import DdlArrival, Promises, RangeReport, ResumePoint, RowCount, TableRows
 
 SCHEMA = "S"
 
@@ -83,7 +83,7 @@ def report_of(range_id, events, floor, rng=None, offsets=None):
         value = event[1] - (event[0] == "S")
         if value > top:
             top = value
-            hold.append(HoldPoint(offset, value))
+            hold.append(ResumePoint(offset, value))
     sorted_ts = sorted(row[1] for row, _ in rows)
     counts = [RowCount(ts, bisect_left(sorted_ts, ts + 1)) for ts in sorted(set(sorted_ts))]
     thin_out(hold, counts, rng)
@@ -96,7 +96,7 @@ def report_of(range_id, events, floor, rng=None, offsets=None):
             unpromised_ts=unpromised,
             behind_ts=behind,
         ),
-        hold=tuple(hold),
+        resume_points=tuple(hold),
         ddls=tuple(ddls),
         tables=tuple(
             TableRows(
@@ -130,4 +130,4 @@ def thin_out(hold, counts, rng):
         del counts[rng.randrange(len(counts) - 1)]
     while rng and len(hold) > 1 and rng.random() < 0.3:
         i = rng.randrange(len(hold) - 1)
-        hold[i : i + 2] = [HoldPoint(hold[i].offset, hold[i + 1].value)]
+        hold[i : i + 2] = [ResumePoint(hold[i].offset, hold[i + 1].value)]

@@ -10,12 +10,7 @@ from applier.mysql.information_schema import CatalogueView, Row, read_view
 from applier.mysql.names import spellings
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import read_named
-from applier.planner.key_actions import KeyLink
 from applier.planner.ordered_rows import KeyLink
-from applier.sinks.mysql.information_schema import CatalogueView, Row, read_view
-from applier.sinks.mysql.names import spellings
-from applier.sinks.mysql.queries import QUERIES
-from applier.sinks.mysql.session import read_named
 
 _RULES: Final = CatalogueView(
     "information_schema.REFERENTIAL_CONSTRAINTS",

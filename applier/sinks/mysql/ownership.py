@@ -147,7 +147,7 @@ class Ownership:
         self._former.clear()
         self._heartbeat.watch(self._session_id)
 
-    def open_beside(self) -> ServerSession:
+    def open_background(self) -> ServerSession:
         """Open a session for a statement that runs for long. It ends with this run's ownership: who takes over ends it."""
         connection = open_session(self._settings, Purpose.OWN)
         try:

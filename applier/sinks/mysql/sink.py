@@ -170,11 +170,11 @@ class MysqlSink(SqlSink):
         return self._ddl.settle(fence)
 
     def finish_ddls(self) -> None:
-        """Wait for the DDLs that run beside the rows."""
+        """Wait for the DDLs that run in the background."""
         self._ddl.finish()
 
     def heartbeat_lost(self) -> Exception | None:
-        """Return why this run must stop; a lock that was lost is taken again, and what was built beside the rows is written."""
+        """Return why this run must stop; a lock that was lost is taken again, and what was built in the background is written."""
         return self._ownership.lost() or self._ddl.stopped_by
 
     @property

@@ -195,7 +195,7 @@ class RangeReading:
             self._content.close()
 
     def _take(self, stream: EventStream, events: list[BinlogEvent]) -> Iterator[list[Record]]:
-        batch, finder = _GivenOut(), self._finder
+        batch, finder = _RecordBatch(), self._finder
         try:
             for number, event in enumerate(events):
                 if event[0] in BULKY and finder.is_open:
@@ -302,7 +302,7 @@ def _is_received_wrong(error: SourceError) -> bool:
     return error.facts.get("kind") in {"checksum", "other_log"} and not error.facts.keys() & {"code", "end"}
 
 
-class _GivenOut:
+class _RecordBatch:
     """Records that are given out together."""
 
     def __init__(self) -> None:

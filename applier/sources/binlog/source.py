@@ -5,10 +5,7 @@ from typing import Final, Self
 
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
-from applier.model.listing import Cut, Listing, PartitionExtent
-from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.position import NO_TS, Cut, Listing, Offset, PartitionExtent, Stream, Ts
-from applier.sources.binlog.binlog_timeline import BinlogTimeline
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream

@@ -24,7 +24,6 @@ from applier.model.errors import ConfigError, SinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
 from applier.mysql.grants import Grants
-from applier.planner.key_actions import KeyLink
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.run.preflight import stopping

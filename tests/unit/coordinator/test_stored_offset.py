@@ -7,7 +7,7 @@ from applier.coordinator import stream_state as stored_offset
 from applier.coordinator.stream_state import PlacedDdl, StoredOffset
 from applier.model.events import DdlIdentity, FoldedName
 from applier.model.position import Offset, Ts
-from applier.model.range_report import HoldPoint
+from applier.model.range_report import ResumePoint
 from tests.timeline.scenario import P0, Scenario, resolved, row
 
 
@@ -29,7 +29,7 @@ A, B = (DdlIdentity(Ts(ts), FoldedName("s", "a"), None) for ts in (5, 7))
 
 def stored(*hold, ddls=()):
     offset = StoredOffset(Offset(0))
-    offset.add(tuple(HoldPoint(Offset(at), Ts(ts)) for at, ts in hold), tuple(PlacedDdl(Offset(at), key) for at, key in ddls))
+    offset.add(tuple(ResumePoint(Offset(at), Ts(ts)) for at, ts in hold), tuple(PlacedDdl(Offset(at), key) for at, key in ddls))
     return offset
 
 
@@ -67,6 +67,6 @@ def test_very_many_ddls_are_joined_and_each_is_read_again_until_it_is_settled(mo
 
 def test_what_is_spent_is_forgotten_and_the_offset_never_steps_back():
     offset = stored((10, 5))
-    offset.add((HoldPoint(Offset(20), Ts(9)),), ())
+    offset.add((ResumePoint(Offset(20), Ts(9)),), ())
     offset.drop_spent(Ts(6), Offset(25))
     assert offset.first(Ts(6), (), None)[0] == 25

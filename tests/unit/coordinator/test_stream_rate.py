@@ -3,13 +3,13 @@
 import pytest
 
 from applier.coordinator.pace import HURRY, StreamRate
-from applier.model.range_report import HoldPoint, RangeId, RangeReport
+from applier.model.range_report import RangeId, RangeReport, ResumePoint
 from tests.timeline.scenario import P0
 
 
 def read(rate, records, first, last, *, resolved=0):
-    hold = (HoldPoint(0, first), HoldPoint(records - 1, last)) if last else ()
-    rate.learn(RangeReport(range=RangeId(P0, 0, records), resolved_ts=resolved, hold=hold), records)
+    hold = (ResumePoint(0, first), ResumePoint(records - 1, last)) if last else ()
+    rate.learn(RangeReport(range=RangeId(P0, 0, records), resolved_ts=resolved, resume_points=hold), records)
     return rate
 
 

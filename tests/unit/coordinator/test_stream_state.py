@@ -6,7 +6,7 @@ from applier.coordinator.pace import GUESS
 from applier.coordinator.stream_state import StreamState
 from applier.model.errors import InvariantViolation
 from applier.model.position import PartitionExtent
-from applier.model.range_report import HoldPoint, RangeId, RangeReport
+from applier.model.range_report import RangeId, RangeReport, ResumePoint
 from tests.timeline.scenario import P0
 
 
@@ -52,7 +52,7 @@ def test_a_promise_never_steps_back_and_what_lies_below_it_is_counted():
 def test_a_position_is_remembered_until_its_record_does_not_matter_any_more_or_something_is_read():
     state = StreamState(P0, 0, PartitionExtent(0, 6), 0)
     state.plan(6, 6)
-    state.take(RangeReport(range=RangeId(P0, 0, 6), resolved_ts=9, hold=(HoldPoint(1, 4), HoldPoint(3, 8))), ())
+    state.take(RangeReport(range=RangeId(P0, 0, 6), resolved_ts=9, resume_points=(ResumePoint(1, 4), ResumePoint(3, 8))), ())
     first = state.position(2, ())
     assert (first.next_offset, first.resolved_ts) == (1, 9)
     assert state.position(4, ()) is first
@@ -61,7 +61,7 @@ def test_a_position_is_remembered_until_its_record_does_not_matter_any_more_or_s
     known = state.position(9, ())
     state.grow(PartitionExtent(0, 7))
     state.plan(1, 1)
-    state.take(RangeReport(range=RangeId(P0, 6, 7), resolved_ts=11, hold=(HoldPoint(6, 10),)), ())
+    state.take(RangeReport(range=RangeId(P0, 6, 7), resolved_ts=11, resume_points=(ResumePoint(6, 10),)), ())
     assert (known.next_offset, state.position(9, ()).next_offset, state.position(11, ()).next_offset) == (6, 6, 7)
     assert state.position(9, ()).resolved_ts == 11
 

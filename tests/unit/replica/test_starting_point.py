@@ -8,7 +8,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.position import NO_TS, Ts
 from applier.model.timeline import DIGITS
 from applier.replica.context import Components
-from applier.replica.starting_ts import refuse_future, starting_point
+from applier.replica.starting_ts import choose_start, refuse_future
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.settings import SinkSettings
@@ -43,13 +43,13 @@ def begun(tmp_path):
 @pytest.mark.parametrize(("source", "configured"), [(FakeSource([]), TS), (Log(), NO_TS)], ids=["topics", "binlog"])
 def test_a_start_position_without_a_recorded_load_stops(begun, source, configured):
     with pytest.raises(NeedsOperator, match="no load is recorded") as caught:
-        starting_point(configured, begun(source))
+        choose_start(configured, begun(source))
     assert (caught.value.exit_code, "`applier load DUMP`" in caught.value.remedy) == (6, True)
     assert "`applier load --declared`" in caught.value.remedy
 
 
 def test_a_replica_of_topics_without_a_start_position_begins_with_an_empty_upstream(begun):
-    assert starting_point(NO_TS, begun(FakeSource([]))) == StartPoint(NO_TS)
+    assert choose_start(NO_TS, begun(FakeSource([]))) == StartPoint(NO_TS)
 
 
 @pytest.mark.parametrize("loader", ["applier", DECLARED])
@@ -57,14 +57,14 @@ def test_a_recorded_load_is_the_start_whatever_the_settings_of_a_binlog_name(beg
     components, source = begun(Log()), Log()
     components = replace(components, source=source)
     components.sink.loaded_dump.declare(replace(DUMP, loader=loader))
-    assert starting_point(NO_TS, components) == StartPoint(TS, "state")
+    assert choose_start(NO_TS, components) == StartPoint(TS, "state")
     assert source.asked == [(TS, "/gone/dump" if loader == DECLARED else "")]
 
 
 def test_a_replica_that_has_begun_asks_neither_settings_nor_loads(begun):
     components = begun(Log())
     components.sink.begin(Ts(5), "state")
-    assert starting_point(NO_TS, components) == StartPoint(Ts(5))
+    assert choose_start(NO_TS, components) == StartPoint(Ts(5))
     assert components.source.asked == []
 
 

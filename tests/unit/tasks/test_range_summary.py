@@ -1,4 +1,4 @@
-"""The small summaries of a range: the hold points that say from where to read again, and row counts by commit_ts."""
+"""The small summaries of a range: the resume points that say from where to read again, and row counts by commit_ts."""
 
 from bisect import bisect_right
 
@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.model.position import Offset, Ts
-from applier.model.range_report import HoldPoint
-from applier.tasks.range_summary import MAX_HOLD_POINTS, MAX_ROW_COUNTS, count_rows, merge_hold_points
+from applier.model.range_report import ResumePoint
+from applier.tasks.range_summary import MAX_RESUME_POINTS, MAX_ROW_COUNTS, count_rows, merge_resume_points
 
 
 def first_at_least(points, value):
@@ -19,28 +19,28 @@ def climbing(values):
     for offset, value in enumerate(values):
         if value > top:
             top = value
-            points.append(HoldPoint(Offset(offset), Ts(value)))
+            points.append(ResumePoint(Offset(offset), Ts(value)))
     return points
 
 
 @given(st.lists(st.integers(1, 5000), max_size=2000), st.integers(1, 5001))
 def test_merged_hold_points_never_name_a_later_offset_than_the_exact_one(values, wanted):
     points = climbing(values)
-    exact, merged = first_at_least(points, wanted), first_at_least(merge_hold_points(points), wanted)
+    exact, merged = first_at_least(points, wanted), first_at_least(merge_resume_points(points), wanted)
     assert (exact is None) == (merged is None)
     assert exact is None or merged <= exact
 
 
 def test_many_hold_points_are_thinned():
     points = climbing(range(1, 10_000))
-    merged = merge_hold_points(points)
-    assert len(merged) <= MAX_HOLD_POINTS
+    merged = merge_resume_points(points)
+    assert len(merged) <= MAX_RESUME_POINTS
     assert (merged[0].offset, merged[-1].value) == (0, 9_999)
 
 
 def test_few_hold_points_are_kept_as_they_are():
     points = climbing([5, 3, 9, 9, 2, 11])
-    assert merge_hold_points(points) == (HoldPoint(Offset(0), Ts(5)), HoldPoint(Offset(2), Ts(9)), HoldPoint(Offset(5), Ts(11)))
+    assert merge_resume_points(points) == (ResumePoint(Offset(0), Ts(5)), ResumePoint(Offset(2), Ts(9)), ResumePoint(Offset(5), Ts(11)))
 
 
 @given(st.lists(st.integers(1, 300), max_size=1500))

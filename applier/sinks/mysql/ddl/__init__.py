@@ -17,7 +17,7 @@ The server's answer decides what follows the statement:
 - No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``outcome``). The statement ran, did not run,
   or that cannot be decided: then the operator decides (``applier ddl done|retry``).
 
-A new non-unique index may be built beside the rows that follow, on a session of its own (``builds``). The intent then has the state
+A new non-unique index may be built in the background, on a session of its own (``background``). The intent then has the state
 ``background`` and has passed the progress already; the end of the build, or the next DDL of the table, makes it done.
 
 Comparisons are between structures, not texts. The server itself makes what is compared, as a scratch table (``scratch``).

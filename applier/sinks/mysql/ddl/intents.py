@@ -44,8 +44,8 @@ class Intent:
     identity: DdlIdentity
     ddl: DdlEvent
     before: str
-    is_beside: bool = False
-    """Whether it runs beside the rows that follow."""
+    is_background: bool = False
+    """Whether it runs in the background."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Intents:
         return [Intent(entry.identity, entry.ddl, entry.before, entry.state is DdlState.BACKGROUND) for entry in entries]
 
     def begin(
-        self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit, *, is_beside: bool = False
+        self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, progress: ProgressCommit, *, is_background: bool = False
     ) -> tuple[Fence, Intent, bool]:
         """Write the intent, with the progress. True: the intent was there already, because an earlier COMMIT lost its answer."""
 
@@ -80,14 +80,14 @@ class Intents:
                 intent = Intent(identity, left.ddl, left.before, left.state is DdlState.BACKGROUND)
             else:
                 with names_asked_once(connection):
-                    intent = self._new(connection, identity, ddl, is_beside=is_beside)
-                state = DdlState.BACKGROUND if is_beside else DdlState.INTENT
+                    intent = self._new(connection, identity, ddl, is_background=is_background)
+                state = DdlState.BACKGROUND if is_background else DdlState.INTENT
                 self._ledger.intent(connection, identity, intent.ddl, intent.before, state)
             return self._progress.advance(connection, fence, progress), intent, left is not None
 
         return self._session.commit(work, "recording a DDL's intent", table=str(ddl.name), commit_ts=ddl.commit_ts)
 
-    def _new(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, *, is_beside: bool) -> Intent:
+    def _new(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, *, is_background: bool) -> Intent:
         """Return the intent of a DDL, with upstream's names and the tables as they are; raises what forbids it."""
         # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
         spelled_in_sink(connection, ddl)
@@ -100,7 +100,7 @@ class Intents:
         zoned = in_its_zone(connection, ddl, old)
         refuse_other_conversions(connection, zoned, old)
         named = with_upstream_names(connection, self._past, zoned, target)
-        return Intent(identity, named, snapshot(connection, described_tables(ddl)), is_beside)
+        return Intent(identity, named, snapshot(connection, described_tables(ddl)), is_background)
 
     def describe(self, intent: Intent) -> Intent:
         """Write the tables as they are now into the intent: earlier changes are not an effect of the statement."""
@@ -149,8 +149,8 @@ class Intents:
 
         return self._session.commit(work, "marking a DDL as done", **intent.facts)
 
-    def end_beside(self, intent: Intent) -> None:
-        """Write done for a DDL that ran beside the rows; the progress has passed it. The operator may have settled it meanwhile."""
+    def end_background(self, intent: Intent) -> None:
+        """Write done for a DDL that ran in the background; the progress has passed it. The operator may have settled it meanwhile."""
 
         def work(connection: Connection) -> None:
             self._ledger.end_if_open(connection, intent.identity, DdlState.DONE)

@@ -2,12 +2,12 @@
 
 from sqlalchemy import Connection
 
-from applier.ddl.beside import runs_beside
+from applier.ddl.background import may_run_in_background
 from applier.model.errors import ApplierError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.failpoint import reach
-from applier.sinks.mysql.ddl.builds import Builds
+from applier.sinks.mysql.ddl.background import BackgroundDdls
 from applier.sinks.mysql.ddl.comparison import Comparison
 from applier.sinks.mysql.ddl.execution import Execution
 from applier.sinks.mysql.ddl.intents import Intent, Intents
@@ -29,17 +29,17 @@ class DdlRunner:
         self._intents = Intents(ledger, self._session, settings.collations)
         self._comparison = Comparison(settings, self._session)
         self._execution = Execution(settings, self._session, self._intents, self._comparison)
-        self._builds = Builds(self._take_over, self._intents.end_beside)
+        self._builds = BackgroundDdls(self._take_over, self._intents.end_background)
 
     def run(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write the intent, run the statement, write done; return the fence that now holds.
 
-        A DDL that may run beside the rows is begun, and not waited for.
+        A DDL that may run in the background is begun, and not waited for.
         """
         reach("ddl.before_intent")
         self._builds.wait_for(identity.touches)
-        if self._background and runs_beside(ddl.query):
-            fence, intent, _ = self._intents.begin(fence, identity, ddl, after.including(before), is_beside=True)
+        if self._background and may_run_in_background(ddl.query):
+            fence, intent, _ = self._intents.begin(fence, identity, ddl, after.including(before), is_background=True)
             reach("ddl.after_intent")
             self._build(intent)
             return fence
@@ -61,7 +61,7 @@ class DdlRunner:
 
     @property
     def stopped_by(self) -> Exception | None:
-        """Write what has been built beside the rows; return what stops a DDL of that kind."""
+        """Write what has been built in the background; return what stops a DDL of that kind."""
         try:
             self._builds.take_ended()
         except ApplierError as error:
@@ -69,7 +69,7 @@ class DdlRunner:
         return None
 
     def finish(self) -> None:
-        """Wait for everything that runs beside the rows."""
+        """Wait for everything that runs in the background."""
         self._builds.wait_for(None)
 
     def settle(self, fence: Fence) -> Fence:
@@ -80,7 +80,7 @@ class DdlRunner:
         # First of all: a leftover would hold the name that every comparison below needs.
         self._comparison.drop_leftover()
         for intent in intents:
-            if intent.is_beside:
+            if intent.is_background:
                 self._resume(intent)
                 continue
             self._settle(intent)
@@ -88,17 +88,17 @@ class DdlRunner:
         return fence
 
     def _resume(self, intent: Intent) -> None:
-        """Take up what a dead run has built beside the rows: the index is there, or is built again."""
+        """Take up what a dead run has built in the background: the index is there, or is built again."""
         self._wait_until_ended(intent)
         if not self._comparison.has_run(intent, "a crash"):
             if self._background:
                 self._build(self._intents.describe(intent))
                 return
             self._execution.run(intent, is_described=False)
-        self._intents.end_beside(intent)
+        self._intents.end_background(intent)
 
     def _take_over(self, intent: Intent) -> None:
-        """Run in the foreground what could not be built beside the rows."""
+        """Run in the foreground what could not be built in the background."""
         # Its session may have been ended by a run that owns the replica now: then this one is Fenced, and must not look as if the
         # database were in trouble.
         self._ownership.ensure()
@@ -112,10 +112,10 @@ class DdlRunner:
 
         there = self._session.commit(spelled, "reading the names of a DDL", **intent.facts)
         # What the server cannot have is left out, and then nothing is left to build.
-        if there.query and runs_beside(there.query):
-            self._builds.start(intent, there, self._ownership.open_beside())
+        if there.query and may_run_in_background(there.query):
+            self._builds.start(intent, there, self._ownership.open_background())
         else:
-            self._intents.end_beside(intent)
+            self._intents.end_background(intent)
 
     def _wait_until_ended(self, intent: Intent) -> None:
         self._session.commit(

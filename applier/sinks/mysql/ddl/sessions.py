@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.ddl.beside import online, runs_beside
+from applier.ddl.background import background_form, may_run_in_background
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
 from applier.mysql.errors import ErrorVerdict, meaning_of, translate
@@ -51,7 +51,7 @@ def wait_until_ended(connection: Connection, ddl: DdlEvent, collations: Collatio
             # Both spellings: a part of a list of RENAMEs or DROPs may have run, and the sink spells other names now.
             target, spelled, known = target_of(connection, collations), spelled_in_sink(connection, ddl), known_to(connection, ddl)
             plain = {sink_statement(ddl, target=target, known=known), sink_statement(ddl, spelled, target, known)} - {""}
-            statements = sorted(plain | {online(statement) for statement in plain if runs_beside(statement)})
+            statements = sorted(plain | {background_form(statement) for statement in plain if may_run_in_background(statement)})
     except (SQLAlchemyError, OSError) as error:
         raise translate(error, "checking for a running DDL") from error
     logged_at_s, silence_s = time.monotonic(), 0.0

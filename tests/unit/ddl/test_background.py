@@ -1,8 +1,8 @@
-"""Which DDLs may run beside the rows that follow, and in which words."""
+"""Which DDLs may run in the background, and in which words."""
 
 import pytest
 
-from applier.ddl.beside import online, runs_beside
+from applier.ddl.background import background_form, may_run_in_background
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,8 @@ from applier.ddl.beside import online, runs_beside
     ],
 )
 def test_a_new_non_unique_index_runs_beside_the_rows(query: str, words: str) -> None:
-    assert runs_beside(query)
-    sent = online(query)
+    assert may_run_in_background(query)
+    sent = background_form(query)
     assert sent.replace(words, "", 1) == query
     # Before a comment that ends with the line.
     assert words in sent.partition(" --")[0].partition(" /*")[0]
@@ -42,4 +42,4 @@ def test_a_new_non_unique_index_runs_beside_the_rows(query: str, words: str) -> 
     ],
 )
 def test_everything_else_waits(query: str) -> None:
-    assert not runs_beside(query)
+    assert not may_run_in_background(query)

@@ -1,4 +1,4 @@
-"""Indexes that are built beside the rows that follow (``[ddl] background``).
+"""Indexes that are built in the background (``[ddl] background``).
 
 The ledger says ``background`` before the first word is sent, so the DDL is settled for the coordinator and is not lost. It is sent on a
 session of its own, which is registered: who takes the replica over ends it, and the server takes back what was built. A thread waits for
@@ -14,7 +14,7 @@ from threading import Thread
 
 from sqlalchemy import Connection
 
-from applier.ddl.beside import online
+from applier.ddl.background import background_form
 from applier.model.events import DdlEvent, FoldedName
 from applier.mysql.errors import code_of
 from applier.mysql.session import discard
@@ -25,8 +25,8 @@ Touches = frozenset[FoldedName] | None
 _log = logging.getLogger(__name__)
 
 
-class Build:
-    """One DDL that runs beside the rows. ``there``: the statement and the names as the sink has them."""
+class BackgroundDdl:
+    """One DDL that runs in the background. ``there``: the statement and the names as the sink has them."""
 
     def __init__(self, intent: Intent, there: DdlEvent, connection: Connection) -> None:
         self.intent = intent
@@ -51,23 +51,23 @@ class Build:
 
     def _run(self) -> None:
         try:
-            send(self._connection, self._there, online(self._there.query))
+            send(self._connection, self._there, background_form(self._there.query))
         except BaseException as error:  # noqa: BLE001 - nobody would see it in this thread; the main thread answers it
             self.error = error
         finally:
             discard(self._connection)
 
 
-class Builds:
+class BackgroundDdls:
     """The indexes that this run builds. ``take_over`` runs a DDL in the foreground, ``end`` writes that it is done. Main thread only."""
 
     def __init__(self, take_over: Callable[[Intent], None], end: Callable[[Intent], None]) -> None:
         self._take_over, self._end = take_over, end
-        self._builds: list[Build] = []
+        self._builds: list[BackgroundDdl] = []
 
     def start(self, intent: Intent, there: DdlEvent, connection: Connection) -> None:
         """Build an index on a session of its own, which is closed at the end."""
-        build = Build(intent, there, connection)
+        build = BackgroundDdl(intent, there, connection)
         self._builds.append(build)
         build.start()
 
@@ -88,7 +88,7 @@ class Builds:
             build.join()
         self._builds.clear()
 
-    def _finish(self, build: Build) -> None:
+    def _finish(self, build: BackgroundDdl) -> None:
         if build.error is not None:
             _log.info("index_build_failed", extra={**build.intent.facts, "code": code_of(build.error)})
             self._take_over(build.intent)

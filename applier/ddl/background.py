@@ -1,4 +1,4 @@
-"""Which DDLs may run beside the rows that follow, and in which words. Pure.
+"""Which DDLs may run in the background, and in which words. Pure.
 
 A new non-unique index changes no row and refuses none, so no row has to wait for it. Nothing else is like that: a column is in the next
 row, and a unique index decides which rows a REPLACE meets.
@@ -14,7 +14,7 @@ ONLINE: Final = {True: ", ALGORITHM=INPLACE, LOCK=NONE", False: " ALGORITHM=INPL
 """By whether the statement is an ALTER TABLE. The server refuses the statement rather than block writers."""
 
 
-def runs_beside(query: str) -> bool:
+def may_run_in_background(query: str) -> bool:
     """Return whether the statement makes non-unique indexes, and does nothing else."""
     tree = parse_or_none(query)
     if tree is None:
@@ -28,8 +28,8 @@ def runs_beside(query: str) -> bool:
             return False
 
 
-def online(query: str) -> str:
-    """Return a statement for which ``runs_beside`` holds in the words that let writers go on."""
+def background_form(query: str) -> str:
+    """Return a statement for which ``may_run_in_background`` holds in the words that let writers go on."""
     tree = parse(query)
     end = tree.tokens[-1].end
     return edited(query, [Edit(end, end, ONLINE[isinstance(tree.node, AlterTableStatement)])])
