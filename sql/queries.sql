@@ -305,3 +305,21 @@ DELETE FROM applier.run_end WHERE name = :name;
 
 -- run_end_epoch: the epoch of the last run that has ended, which outlives a reset
 SELECT epoch FROM applier.run_end WHERE name = :name;
+
+-- prepared_transaction_write: a piece of what a prepared transaction has changed
+REPLACE INTO applier.prepared_transaction (name, place, piece, content) VALUES (:name, :place, :piece, :content);
+
+-- prepared_transaction_read: the next piece
+SELECT content FROM applier.prepared_transaction WHERE name = :name AND place = :place AND piece = :piece;
+
+-- prepared_transaction_sizes: which prepared transactions are kept, and how large they are
+SELECT place, SUM(LENGTH(content)) AS size FROM applier.prepared_transaction WHERE name = :name GROUP BY place;
+
+-- prepared_transaction_forget: some that are settled, or that are written once more
+DELETE FROM applier.prepared_transaction WHERE name = :name AND place IN :places;
+
+-- prepared_transaction_rows: how much the prepared transactions of a replica hold
+SELECT COUNT(*) FROM applier.prepared_transaction WHERE name = :name;
+
+-- prepared_transaction_delete: the prepared transactions of a replica that is reset or removed
+DELETE FROM applier.prepared_transaction WHERE name = :name;

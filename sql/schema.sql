@@ -170,3 +170,12 @@ CREATE TABLE applier.loaded_dump (
   ended_at DATETIME(6) DEFAULT NULL,
   PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- what XA transactions have changed that are prepared and not committed, in pieces; place: where upstream's log prepares them
+CREATE TABLE applier.prepared_transaction (
+  name VARCHAR(64) NOT NULL,
+  place BIGINT UNSIGNED NOT NULL,
+  piece BIGINT NOT NULL,
+  content LONGBLOB NOT NULL,
+  PRIMARY KEY (name,place,piece)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

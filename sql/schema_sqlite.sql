@@ -167,6 +167,15 @@ CREATE TABLE applier_loaded_dump (
   PRIMARY KEY (name)
 );
 
+-- what XA transactions have changed that are prepared and not committed, in pieces; place: where upstream's log prepares them
+CREATE TABLE applier_prepared_transaction (
+  name TEXT NOT NULL,
+  place BLOB NOT NULL,
+  piece BIGINT NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY (name, place, piece)
+);
+
 -- what waits for the operator, and what a run may meet again
 CREATE INDEX applier_ddl_ledger_state ON applier_ddl_ledger (name, state);
 CREATE INDEX applier_quarantine_state ON applier_quarantine (name, state, piece);

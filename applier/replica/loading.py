@@ -5,6 +5,7 @@ does not wait for a commit, and a topic may be recreated while the run waits.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.model.position import Listing, Offset, Stream, Ts
@@ -59,9 +60,10 @@ class StateLoader:
         """Tell the source where the replica is, and list the partitions as they are from there."""
         source = self._run.components.source
         if isinstance(at, Progress):
-            source.resume(StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state))
+            place = StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
         else:
-            source.resume(StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state))
+            place = StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state)
+        source.resume(replace(place, prepared=self._run.components.sink.prepared))
         listing = source.listing()
         source.check_topics()
         return listing

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.prepared_store import PreparedStore
 from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.port import Dialect
@@ -190,6 +191,11 @@ class Sink(Protocol):
     @property
     def loaded_dump(self) -> LoadedDumpStore:
         """The dump that the sink was loaded from. Needs no ownership."""
+        ...
+
+    @property
+    def prepared(self) -> PreparedStore:
+        """What a source keeps in the sink until a transaction is committed. Needs no ownership."""
         ...
 
     @property

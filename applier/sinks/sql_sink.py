@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.prepared_store import PreparedReader, PreparedStore
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
@@ -20,6 +21,7 @@ from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.overview import read_overview
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.bookkeeping.pause_table import SqlPauseStore
+from applier.sinks.bookkeeping.prepared_table import PreparedTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.quarantine_store import SqlQuarantineStore
@@ -56,6 +58,11 @@ class SqlSink(ABC):
     @abstractmethod
     def writer(self) -> Writer:
         """The writing part, for executors."""
+
+    @property
+    @abstractmethod
+    def prepared_reader(self) -> PreparedReader:
+        """What reads prepared transactions on executors."""
 
     @abstractmethod
     def close(self) -> None:
@@ -164,6 +171,18 @@ class SqlSink(ABC):
             return self._change(work, "writing about the loaded dump")
 
         return LoadedDumpTable(self._bookkeeping, read, change)
+
+    @property
+    def prepared(self) -> PreparedStore:
+        """What a source keeps until a transaction is committed."""
+
+        def read(work: Callable[[Connection], T]) -> T:
+            return self._read(work, "reading which prepared transactions are kept")
+
+        def change(work: Callable[[Connection], T]) -> T:
+            return self._change(work, "keeping prepared transactions")
+
+        return PreparedTable(self._bookkeeping, self.prepared_reader, read, change)
 
     @property
     def replicas(self) -> ReplicaStore:

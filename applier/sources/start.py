@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.model.position import Stream, StreamPosition, Ts
+from applier.model.prepared_store import PreparedStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +15,8 @@ class StoredPlace:
     checkpoint_ts: Ts
     positions: Mapping[Stream, StreamPosition]
     state: str | None = None
+    prepared: PreparedStore | None = None
+    """Where the source may keep prepared transactions; None: nowhere, and it reads them again from upstream."""
 
 
 class StartPoint(NamedTuple):

@@ -11,7 +11,16 @@ from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.bookkeeping.quarantine_store import InTransaction
 
-PROGRESS: Final = ("progress", "stream", "known_table", "table_location", "ddl_ledger", "quarantine", "loaded_dump")
+PROGRESS: Final = (
+    "progress",
+    "stream",
+    "known_table",
+    "table_location",
+    "ddl_ledger",
+    "quarantine",
+    "loaded_dump",
+    "prepared_transaction",
+)
 """How far a replica is, and what it has met on its way."""
 DECISIONS: Final = ("skip_word", "pause")
 """What an operator has decided about events and runs to come."""

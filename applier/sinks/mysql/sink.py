@@ -30,6 +30,7 @@ from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.foreign_keys import foreign_keys
 from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
+from applier.sinks.mysql.prepared_reader import MysqlPreparedReader
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.shared_locks import refuse_unshared_locks
@@ -75,6 +76,11 @@ class MysqlSink(SqlSink):
     def writer(self) -> MysqlWriter:
         """The writing part."""
         return MysqlWriter(self._settings)
+
+    @property
+    def prepared_reader(self) -> MysqlPreparedReader:
+        """What reads prepared transactions on executors."""
+        return MysqlPreparedReader(self._settings)
 
     @property
     def bulk(self) -> bool:

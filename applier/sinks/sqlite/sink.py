@@ -37,6 +37,7 @@ from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
+from applier.sinks.sqlite.prepared_reader import SqlitePreparedReader
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
 from applier.sinks.sqlite.upstream_names import with_upstream_names
@@ -72,6 +73,11 @@ class SqliteSink(SqlSink):
     def writer(self) -> SqliteWriter:
         """The writing part, for executors on this machine."""
         return SqliteWriter(self._path, self._bookkeeping, self._settings.lock_wait_timeout_s)
+
+    @property
+    def prepared_reader(self) -> SqlitePreparedReader:
+        """What reads prepared transactions on executors of this machine."""
+        return SqlitePreparedReader(self._path, self._bookkeeping, self._settings.lock_wait_timeout_s)
 
     @property
     def bulk(self) -> bool:

@@ -5,7 +5,9 @@ A small group stays in memory, a large one goes to a temporary file. What ROLLBA
 
 from collections.abc import Iterable, Iterator, Sequence
 from tempfile import TemporaryFile
-from typing import IO, Final
+from typing import IO, Final, Self
+
+import msgspec
 
 from applier.model.position import Offset
 from applier.sources.binlog import event as kinds
@@ -17,15 +19,31 @@ from applier.sources.port import Record
 
 MEMORY_BYTES: Final = 16 << 20
 """What a group may take in memory."""
+PIECE_BYTES: Final = 256 << 10
+"""What a sink is given at once of a transaction that it keeps: every server takes a statement of this size, escaped."""
 _OBJECT_BYTES: Final = 50
 """What an event takes beside its bytes."""
 _CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
 _VARIABLES: Final = frozenset({kinds.INTVAR, kinds.RAND, kinds.USER_VAR})
 _LONGEST_CONTROL: Final = 400
 """No statement of control is longer: a name has 64 characters, an xid 270 bytes."""
+_LENGTH_BYTES: Final = 4
+_SIZE_AT: Final = 9
+"""Where the header of an event says how long it is."""
 _TABLE_ID: Final = slice(HEADER_BYTES, HEADER_BYTES + 6)
 _NO_TABLE: Final = frozenset({0xFFFFFF.to_bytes(6, "little"), 0xFFFFFFFF.to_bytes(6, "little"), b"\xff" * 6})
 """An event of this table ends a statement and holds no rows."""
+
+
+class _Kept(msgspec.Struct, array_like=True, frozen=True):
+    """What a stored transaction begins with."""
+
+    rows_events: int
+    statements: list[tuple[int, bytes, bool]]
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(_Kept)
 
 
 class GroupContent:
@@ -78,6 +96,48 @@ class GroupContent:
         """How much memory it takes, about; None: it is in a file, which ``close`` removes."""
         events = len(self._events) + len(self._statements)
         return None if self._file is not None else self._size + sum(len(data) for _, data, _ in self._statements) + events * _OBJECT_BYTES
+
+    @property
+    def size(self) -> int:
+        """How many bytes its events have, with those of its statements."""
+        return self._filed + self._size + sum(len(data) for _, data, _ in self._statements)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what ``restored`` makes it from, in pieces of ``PIECE_BYTES``: its statements, then its events."""
+        head = _ENCODER.encode(_Kept(self._rows_events, self._statements))
+        buffer = bytearray(len(head).to_bytes(_LENGTH_BYTES, "little") + head)
+        for data in self._stored():
+            buffer += data
+            while len(buffer) >= PIECE_BYTES:
+                yield bytes(buffer[:PIECE_BYTES])
+                del buffer[:PIECE_BYTES]
+        yield bytes(buffer)
+
+    @classmethod
+    def restored(cls, pieces: Iterable[bytes]) -> Self | None:
+        """Make it from what ``pieces`` gave; None: there are none. Its end is known: nothing is added to it."""
+        content, buffer = cls(), bytearray()
+        try:
+            is_there = content._restore(pieces, buffer)
+        except BaseException:
+            content.close()
+            raise
+        return content if is_there else None
+
+    def _restore(self, pieces: Iterable[bytes], buffer: bytearray) -> bool:
+        has_head = False
+        for piece in pieces:
+            buffer += piece
+            if not has_head and len(buffer) >= _LENGTH_BYTES and len(buffer) >= (end := _LENGTH_BYTES + _number(buffer, 0)):
+                head = _DECODER.decode(bytes(buffer[_LENGTH_BYTES:end]))
+                self._rows_events, self._statements, has_head = head.rows_events, head.statements, True
+                del buffer[:end]
+            at = 0
+            while has_head and len(buffer) - at >= HEADER_BYTES and len(buffer) - at >= (size := _number(buffer, at + _SIZE_AT)):
+                self._keep(bytes(buffer[at : at + size]))
+                at += size
+            del buffer[:at]
+        return has_head
 
     def close(self) -> None:
         """Remove the temporary file."""
@@ -159,7 +219,7 @@ class GroupContent:
         if self._file is not None:
             self._file.seek(0)
             while head := self._file.read(HEADER_BYTES):
-                yield head + self._file.read(int.from_bytes(head[9:13], "little") - HEADER_BYTES)
+                yield head + self._file.read(_number(head, _SIZE_AT) - HEADER_BYTES)
         yield from self._events
 
 
@@ -188,6 +248,10 @@ def _divided(events: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
         size += len(data)
     if part:
         yield first, b"".join(part)
+
+
+def _number(data: bytes | bytearray, at: int) -> int:
+    return int.from_bytes(data[at : at + _LENGTH_BYTES], "little")
 
 
 def _as_query(data: bytes) -> bytes:

@@ -18,7 +18,7 @@ class LogStatus:
     """Where a replica stands in the log of its primary. ``end`` and ``behind_bytes`` are None while the server does not answer.
 
     ``oldest_file``: the first file that the replica still reads. That is not the one of its position while XA transactions are prepared in
-    earlier files and not committed: ``prepared`` of them.
+    earlier files and not committed, and the sink does not keep them: ``prepared`` of them.
     """
 
     primary: str
@@ -43,13 +43,14 @@ class LogView:
         if found is None:
             return None, StoredTimeline()
         position = BinlogPosition.of(found.place).text(found.base_name)
-        first = BinlogPosition.of(min([found.place, *found.prepared.values()]))
+        needed = [place for xid, place in found.prepared.items() if xid not in found.kept]
+        first = BinlogPosition.of(min([found.place, *needed]))
         status = LogStatus(
             primary=self._address,
             position=position,
             gtid_set=found.gtid_set,
             oldest_file=file_name(found.base_name, first.file),
-            prepared=len(found.prepared),
+            prepared=len(needed),
         )
         return status, StoredTimeline.of(found)
 

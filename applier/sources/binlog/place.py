@@ -71,7 +71,10 @@ class PlaceFinder:
             raise self._not_found(state, files, identity)
         if is_same_server and files[0].base_name == state.base_name and files[0].number <= BinlogPosition.of(state.place).file:
             raise self._renewed(state)
-        return self.behind(state.executed, state.generation + 1, has_prepared=bool(state.prepared))
+        kept = state.kept_places
+        place = self.behind(state.executed, state.generation + 1, has_prepared=len(kept) < len(state.prepared))
+        place.beginning.prepared.update(kept)
+        return place
 
     def at(self, base_name: str, file: int, position: int) -> LogPlace:
         """Return a place of this server's log. SourceError: no transaction ends there. NeedsOperator: the file is gone."""

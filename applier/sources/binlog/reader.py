@@ -20,7 +20,7 @@ from applier.sources.binlog.executed_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import GENERATION_BITS, BinlogPosition
-from applier.sources.binlog.prepared_rows import PreparedPlace, PreparedRows
+from applier.sources.binlog.prepared_rows import NOTHING_KEPT, KeptTransactions, PreparedPlace, PreparedRows
 from applier.sources.binlog.refusal import is_about_content, reset_log, wrong
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
@@ -102,13 +102,14 @@ _BEGIN_LATER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Whose log is read (``server``: its identity), where transactions were prepared, and which are executed already."""
+    """Whose log is read (``server``: its identity), which transactions are prepared or executed already, and what the sink keeps."""
 
     settings: BinlogSettings
     base_name: str
     prepared: Mapping[str, tuple[int, ...]]
     server: str
     skipped: SkippedGroups = NONE_SKIPPED
+    kept: KeptTransactions = NOTHING_KEPT
 
     def stream(self, place: int) -> EventStream:
         """Connect."""
@@ -245,21 +246,28 @@ class RangeReading:
         if begin is None and commit.end <= self._log.skipped.behind:
             return  # read again from a position before the place: applied, so the state does not hold it any more
         if begin is None:
-            raise SourceError(
-                "the binlog commits a transaction that was prepared before the replica began",
-                remedy=_BEGIN_LATER,
-                kind="xa",
-                at=self._log.text(commit.begin),
-                xid=commit.xid,
-            )
-        kept = PREPARED.of(self._log.prepared_at(begin, commit.xid))
-        content = kept or GroupContent()
+            raise self._prepared_before(commit)
+        content = PREPARED.of(self._log.prepared_at(begin, commit.xid)) or self._log.kept.read(begin)
         try:
-            if kept is None:
-                _gather_prepared(self._log, begin, commit.xid, content)
+            if content is None and begin >> GENERATION_BITS != commit.begin >> GENERATION_BITS:
+                raise self._prepared_before(commit)  # by a server that is not followed any more
+            if content is None:
+                content = GroupContent()
+                with self._log.stream(begin) as stream:
+                    gather_prepared(self._log, stream, begin, commit.xid, content)
             yield from content.records(commit, commit.end, is_mariadb=is_mariadb)
         finally:
-            content.close()
+            if content is not None:
+                content.close()
+
+    def _prepared_before(self, commit: Group) -> SourceError:
+        return SourceError(
+            "the binlog commits a transaction that was prepared before the replica began",
+            remedy=_BEGIN_LATER,
+            kind="xa",
+            at=self._log.text(commit.begin),
+            xid=commit.xid,
+        )
 
     def _connected(self) -> EventStream:
         stream = self.stream
@@ -321,20 +329,24 @@ class _RecordBatch:
         return records
 
 
-def _gather_prepared(log: Log, begin: int, xid: str, content: GroupContent) -> None:
+def gather_prepared(log: Log, stream: EventStream, begin: int, xid: str, content: GroupContent) -> None:
+    """Read what the transaction holds that was prepared at ``begin``, on a stream that is at a boundary at or before it."""
     finder = GroupFinder()
-    with log.stream(begin) as stream:
-        while True:
-            for event in stream.read(POLL_S):
-                group = finder.take(event)
-                if finder.is_open or group is not None:
-                    content.add(event)
-                if group is not None:
-                    if group.kind is GroupKind.XA_PREPARE and group.xid == xid:
-                        return
-                    raise wrong(
-                        "the binlog does not prepare a transaction where it did before", log.text(begin), xid=xid, found=group.kind.value
-                    )
+    while True:
+        events = stream.read(POLL_S)
+        for number, event in enumerate(events):
+            group = finder.take(event)
+            if event.begin < begin:
+                continue
+            if finder.is_open or group is not None:
+                content.add(event)
+            if group is not None:
+                stream.give_back(events[number + 1 :])
+                if group.kind is GroupKind.XA_PREPARE and group.xid == xid:
+                    return
+                raise wrong(
+                    "the binlog does not prepare a transaction where it did before", log.text(begin), xid=xid, found=group.kind.value
+                )
 
 
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
@@ -348,7 +360,8 @@ class BinlogRangeReader:
     """Implements ``RangeReader``.
 
     ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read. ``server``: its identity; a range
-    fails with "other_server" where another one answers. ``skipped``: groups that are executed already.
+    fails with "other_server" where another one answers. ``skipped``: groups that are executed already. ``kept``: prepared transactions that
+    the sink keeps.
     """
 
     settings: BinlogSettings = field(repr=False)
@@ -356,6 +369,7 @@ class BinlogRangeReader:
     prepared: Mapping[str, tuple[int, ...]]
     server: str = ""
     skipped: SkippedGroups = NONE_SKIPPED
+    kept: KeptTransactions = NOTHING_KEPT
 
     def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
         """Yield the parts of the group that begins at ``offset``. SourceError of kind "position": none begins there."""
@@ -364,7 +378,7 @@ class BinlogRangeReader:
 
     def read(self, ranges: Sequence[RangeId]) -> Iterator[Found]:
         """Yield the ranges' records, one range after another."""
-        log = Log(self.settings, self.base_name, self.prepared, self.server, self.skipped)
+        log = Log(self.settings, self.base_name, self.prepared, self.server, self.skipped, self.kept)
         # Taken out while it is used: a caller that has not finished an earlier call gets another one.
         key = self.settings, self.server
         stream = IDLE.take(key)

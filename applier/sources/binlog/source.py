@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Final, Self
 
+from msgspec import structs
+
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Cut, Listing, Offset, PartitionExtent, Stream, Ts
@@ -13,7 +15,9 @@ from applier.sources.binlog.gtid_set import Gtid
 from applier.sources.binlog.journal import Journal
 from applier.sources.binlog.place import LogPlace, PlaceFinder
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
-from applier.sources.binlog.reader import BinlogRangeReader
+from applier.sources.binlog.prepared_keeper import PreparedKeeper
+from applier.sources.binlog.prepared_rows import NOTHING_KEPT
+from applier.sources.binlog.reader import BinlogRangeReader, Log
 from applier.sources.binlog.refusal import reset_log
 from applier.sources.binlog.requirements import require
 from applier.sources.binlog.scan import Scan
@@ -73,6 +77,8 @@ class BinlogSource:
         self._stored = StoredPlace(checkpoint_ts=Ts(0), positions={})
         self._listed_end = 0
         """The greatest end that a listing has shown: a log that ends before it was reset."""
+        self._keeper: PreparedKeeper | None = None
+        """What keeps prepared transactions; None: the sink of this run keeps nothing."""
         self._stored_place = 0
         """The place of the last state that was given to be stored."""
 
@@ -88,7 +94,9 @@ class BinlogSource:
         if place is None or self._scan is None:
             return BinlogRangeReader(self._settings, self._finder.end().base_name, {}, self._server.identity())
         with self._scan.journal() as journal:
-            return BinlogRangeReader(self._settings, place.base_name, journal.ever_prepared(), place.server, place.skipped)
+            prepared = journal.ever_prepared()
+        kept = self._keeper.kept if self._keeper is not None else NOTHING_KEPT
+        return BinlogRangeReader(self._settings, place.base_name, prepared, place.server, place.skipped, kept)
 
     @property
     def decoder(self) -> BinlogDecoder:
@@ -136,6 +144,10 @@ class BinlogSource:
         self._timeline.name(state.generation, state.base_name)
         place = self._finder.resumed(state)
         self._place, self._stored, self._stored_place = place, stored, place.beginning.place
+        self._keeper = None
+        if stored.prepared is not None:
+            log = Log(self._settings, place.base_name, {}, place.server)
+            self._keeper = PreparedKeeper.resumed(stored.prepared, log, place.beginning.place, state.kept_places.values())
         self._scan = Scan(ScanSession(self._settings, place), place.beginning).start()
         self._timeline.follow(self._scan, place.generation, place.base_name)
 
@@ -153,11 +165,17 @@ class BinlogSource:
             if ts < journal.beginning:
                 return self._stored.state  # the place on the server before: its end is not passed yet
             place = journal.boundary_at(ts)
-            text = _state_of(self._place, journal, place).text()
+            state = _state_of(self._place, journal, place)
+        if self._keeper is not None:
+            state = structs.replace(state, kept=self._keeper.keep(state.prepared))
         self._scan.forget(min(self._stored_place, place))
         self._scan.applied(place)
         self._stored_place = place
-        return text
+        if self._keeper is not None:
+            with self._scan.journal() as journal:
+                needed = {begin for begins in journal.ever_prepared().values() for begin in begins}
+            self._keeper.forget_all_but(needed)
+        return state.text()
 
     # --- how far the log goes --------------------------------------------------------------------------------------
 

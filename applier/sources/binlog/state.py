@@ -33,6 +33,9 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     last: EndedGroup | None = None
     """Read first when the replica resumes, to see that the log is still the same."""
     prepared: dict[str, int] = {}
+    """Where each XA transaction was prepared that is open at the place."""
+    kept: list[str] = []
+    """Those of them that the sink keeps: their files are not needed any more."""
 
     @classmethod
     def parse(cls, text: str) -> "SourceState":
@@ -56,6 +59,11 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
         if self.is_mariadb and self.version < VERSION and not self.has_gaps and self.last is not None and self.last.gtid:
             executed.add(Gtid.parse(self.last.gtid))
         return executed
+
+    @property
+    def kept_places(self) -> dict[str, int]:
+        """Where the transactions were prepared that the sink keeps: in the log of an earlier generation too."""
+        return {xid: self.prepared[xid] for xid in self.kept if xid in self.prepared}
 
     def beginning(self) -> Beginning:
         """Return where the scan goes on."""

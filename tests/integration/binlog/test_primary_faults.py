@@ -1,13 +1,21 @@
 """What a primary may do to its replica: crash, rotate, purge, be cut off, be replaced. Nothing is lost, or the run says what is missing."""
 
 import time
+from contextlib import closing
 
 import pytest
 from sqlalchemy import make_url
 
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.mysql_oracle import connect, read_facts
+from applier.demo.simulator.oracle import read_facts as read_sink
 from applier.model.errors import NeedsOperator
+from applier.model.events import TableName
+from applier.sinks.factory import open_sink
+from applier.sinks.settings import SinkSettings
+from applier.sources.binlog import prepared_keeper, reader
 from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.prepared_rows import PreparedRows
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
 from tests.integration.tcp_proxy import proxy_to
@@ -17,6 +25,7 @@ from tests.rig.oltp import MONEY, TABLES, TOTAL, oltp_load
 from tests.rig.primary import own_primary
 from tests.rig.primary_comparison import differences_from, execute_history, tables_of
 from tests.rig.totals import watching_totals
+from tests.rig.upstream import NAME, clear_sink
 
 pytestmark = pytest.mark.timeout(300)
 HISTORY = History(14, HistoryOptions(transactions=30))
@@ -126,6 +135,54 @@ def test_files_that_were_purged_after_they_were_applied_are_not_missed(mortal, s
         time.sleep(0.5)
     replica.catch_up()
     assert differences_from(mortal, sqlite_sink, tables_of(HISTORY)) == []
+
+
+@pytest.fixture(params=["sqlite", "server"])
+def any_sink(request, databases, database_kind, tmp_path):
+    """URL of a file, and of a server of the primary's kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/replica.db"
+    url = databases.plain(database_kind).url
+    clear_sink(url)
+    return url
+
+
+def prepare(primary, name, ids):
+    """Prepare a transaction in a session that ends then."""
+    with closing(connect(primary.url)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"XA START '{name}'")
+        cursor.executemany("INSERT INTO far.t VALUES (%s, %s)", [(number, "ä'\\" * 60) for number in ids])
+        cursor.execute(f"XA END '{name}'")
+        cursor.execute(f"XA PREPARE '{name}'")
+
+
+def test_rows_of_a_prepared_transaction_are_applied_although_its_file_was_purged(mortal, any_sink, monkeypatch):
+    for module in (reader, prepared_keeper):
+        monkeypatch.setattr(module, "PREPARED", PreparedRows(0))
+    replica = replica_of(mortal, any_sink)
+    mortal.run("CREATE DATABASE far", "CREATE TABLE far.t (id INT PRIMARY KEY, v VARCHAR(200))")
+    prepare(mortal, "large", range(5_000))
+    prepare(mortal, "undone", range(5_000, 5_010))
+    replica.catch_up()
+    state = SourceState.parse(replica.progress().source_state)
+    assert len(state.prepared) == len(state.kept) == 2
+    mortal.purge()
+    mortal.run("INSERT INTO far.t VALUES (-1, 'later')")
+    replica.catch_up()
+    mortal.purge()
+    mortal.run("XA COMMIT 'large'", "XA ROLLBACK 'undone'")
+    replica.catch_up()
+    name = TableName("far", "t")
+    with closing(connect(mortal.url)) as connection:
+        expected = sorted(map(tuple, read_facts(connection).tables[name].rows))
+    assert len(expected) == 5_001
+    assert sorted(map(tuple, read_sink(any_sink).tables[name].rows)) == expected
+    assert SourceState.parse(replica.progress().source_state).prepared == {}
+    # What is settled is deleted by the next run at the latest.
+    mortal.run("INSERT INTO far.t VALUES (-2, 'last')")
+    replica.catch_up()
+    with open_sink(SinkSettings(url=any_sink, name=NAME)) as sink:
+        assert dict(sink.prepared.sizes()) == {}
 
 
 @pytest.mark.usually_on("mariadb", reason="what is lost of a connection is the same on each server")

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from applier.cli.status_view import as_lines
 from applier.model.position import Listing, Offset, PartitionExtent, StreamPosition, Ts
 from applier.sinks.overview import Overview
@@ -115,6 +117,8 @@ def test_files_that_prepared_transactions_still_need_are_shown():
     with LogView(settings) as view:
         log, _ = view.stored(state.text())
         nothing, _ = view.stored(SourceState.parse(state.text().replace("\"X'61',X'',1\":" + str(earlier), "")).text())
+        of_sink, _ = view.stored(structs.replace(state, kept=["X'61',X'',1"]).text())
+    assert (of_sink.oldest_file, of_sink.prepared) == ("mariadb-bin.000042", 0)
     assert (log.oldest_file, log.prepared) == ("mariadb-bin.000040", 1)
     assert (nothing.oldest_file, nothing.prepared) == ("mariadb-bin.000042", 0)
     status = shown(SourceAnswer(Listing({}), TIMELINE, log))

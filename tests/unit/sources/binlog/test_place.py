@@ -195,3 +195,22 @@ def test_a_file_and_a_position_are_taken_where_exactly_the_dumps_set_lies_before
     found = finder(server).proven("b", file, position, MariadbGtidSet.parse(executed))
     assert (found is not None) is is_proven
     assert found is None or found.beginning.place == BinlogPosition(0, file, position).number
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_transaction_that_the_sink_keeps_is_open_on_another_server_too(kept):
+    server = MemoryServer(*OWN_FIRST)
+    xid, prepared = "X'61',X'',1", place(7, 3)
+    state = SourceState(
+        is_mariadb=True,
+        server="1",
+        generation=0,
+        base_name="b",
+        place=place(8, 0),
+        gtid_set="0-2-8",
+        prepared={xid: prepared},
+        kept=[xid] if kept else [],
+    )
+    found = finder(server).resumed(state)
+    assert (found.generation, found.beginning.place) == (1, place(2, 1, 1))
+    assert found.beginning.prepared == ({xid: prepared} if kept else {})

@@ -1,0 +1,43 @@
+"""What a source may keep in the sink, beside the progress: what prepared transactions have changed, until they are committed.
+
+Upstream may then purge the files of its log that hold them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+
+class PreparedReader(Protocol):
+    """Executor side. Frozen and picklable; opens its own connection."""
+
+    def read(self, place: int) -> Iterable[bytes]:
+        """Yield what is kept of the transaction that was prepared at ``place``, piece by piece; nothing if it is not kept.
+
+        ApplierError: the sink does not answer.
+        """
+        ...
+
+
+class PreparedStore(Protocol):
+    """Driver side. Each call is a separate transaction at least; errors are those of the sink.
+
+    It needs no fence: the content of a place never changes, and a place is forgotten only once the progress has passed its end, which
+    nothing undoes.
+    """
+
+    @property
+    def reader(self) -> PreparedReader:
+        """The reading part, for executors."""
+        ...
+
+    def sizes(self) -> Mapping[int, int]:
+        """Return the place and size of each transaction that is kept; those that a run has died over may be incomplete."""
+        ...
+
+    def keep(self, place: int, pieces: Iterable[bytes]) -> None:
+        """Store what a transaction has changed, in place of what is there."""
+        ...
+
+    def forget(self, places: Collection[int]) -> None:
+        """Delete transactions that are settled."""
+        ...

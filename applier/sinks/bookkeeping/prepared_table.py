@@ -1,0 +1,70 @@
+"""The table ``prepared_transaction``: what XA transactions of a binlog have changed that are prepared and not committed."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.model.prepared_store import PreparedReader
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.quarantine_store import InTransaction
+
+PIECES: Final = 16
+"""So many pieces are written in one transaction."""
+PLACES: Final = 500
+"""So many transactions are deleted by one statement."""
+
+
+def read_pieces(bookkeeping: Bookkeeping, connection: Connection, place: int) -> Iterator[bytes]:
+    """Yield the pieces of a transaction, each by a statement: they need not fit into memory."""
+    piece = 0
+    while True:
+        found = bookkeeping.run(connection, "prepared_transaction_read", place=bookkeeping.number(place), piece=piece).scalar_one_or_none()
+        if found is None:
+            return
+        yield bytes(found)
+        piece += 1
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTable:
+    """A ``PreparedStore`` of the replica that ``bookkeeping`` is of."""
+
+    bookkeeping: Bookkeeping
+    reader: PreparedReader = field(repr=False)
+    in_reading: InTransaction
+    in_writing: InTransaction
+
+    def sizes(self) -> Mapping[int, int]:
+        """Return the place and size of each transaction."""
+
+        def work(connection: Connection) -> dict[int, int]:
+            return {int(row.place): int(row.size) for row in self.bookkeeping.run(connection, "prepared_transaction_sizes")}
+
+        return self.in_reading(work)
+
+    def keep(self, place: int, pieces: Iterable[bytes]) -> None:
+        """Store what a transaction has changed."""
+        left, first = iter(pieces), 0
+        self.forget([place])
+        while some := tuple(islice(left, PIECES)):
+            self.in_writing(partial(self._write, place=place, first=first, pieces=some))
+            first += len(some)
+
+    def _write(self, connection: Connection, *, place: int, first: int, pieces: Collection[bytes]) -> None:
+        number = self.bookkeeping.number(place)
+        for piece, content in enumerate(pieces, first):
+            self.bookkeeping.run(connection, "prepared_transaction_write", place=number, piece=piece, content=content)
+
+    def forget(self, places: Collection[int]) -> None:
+        """Delete transactions."""
+        left = [self.bookkeeping.number(place) for place in places]
+        for first in range(0, len(left), PLACES):
+            some = left[first : first + PLACES]
+            self.in_writing(partial(self._forget, places=some))
+
+    def _forget(self, connection: Connection, *, places: Collection[int | str]) -> None:
+        self.bookkeeping.run(connection, "prepared_transaction_forget", places=places)

@@ -1,0 +1,98 @@
+"""Keeps prepared XA transactions in the sink until they are committed, so that the server may purge the files that hold them.
+
+Written before the checkpoint that passes them, in transactions of their own: the state that is stored with the checkpoint says which ones
+are whole. A run that dies in between writes them again. The driver reads them: its scan knows where they lie, and they are few.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Final, Self
+
+from applier.model.errors import SourceError
+from applier.model.prepared_store import PreparedStore
+from applier.sources.binlog.content import GroupContent
+from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.position import GENERATION_BITS
+from applier.sources.binlog.prepared_rows import KeptTransactions
+from applier.sources.binlog.reader import PREPARED, Log, gather_prepared
+
+MOST_BYTES: Final = 256 << 20
+"""A larger transaction is not kept: its file is needed until its end, which ``applier status`` says."""
+MOST_BYTES_IN_ALL: Final = 1 << 30
+NEAR_BYTES: Final = 4 << 20
+"""So much log is read to reach the next transaction on the same connection: about what another connection costs."""
+
+
+class PreparedKeeper:
+    """Of one replica, which has the log for as long as this lives. ``sizes``: what is kept and whole, by place."""
+
+    def __init__(self, store: PreparedStore, log: Log, generation: int, sizes: Mapping[int, int]) -> None:
+        self._store, self._log, self._generation, self._sizes = store, log, generation, dict(sizes)
+        self._refused: set[int] = set()
+        self._kept = KeptTransactions(frozenset(sizes), store.reader)
+
+    @classmethod
+    def resumed(cls, store: PreparedStore, log: Log, place: int, whole: Collection[int]) -> Self:
+        """Begin at ``place``. ``whole``: what the stored state calls kept. Errors are those of the sink."""
+        stored = store.sizes()
+        # Not what lies behind the place: that is a successor's, if this run has lost the replica, or it is written again.
+        if gone := [each for each in stored if each < place and each not in whole]:
+            store.forget(gone)
+        return cls(store, log, place >> GENERATION_BITS, {each: size for each, size in stored.items() if each in whole})
+
+    @property
+    def kept(self) -> KeptTransactions:
+        """What executors may read. Any thread may ask."""
+        return self._kept
+
+    def keep(self, prepared: Mapping[str, int]) -> list[str]:
+        """Keep the transactions that are open; return the xids of those that are kept.
+
+        SourceError: the server does not answer; or an error of the sink.
+        """
+        wanted = {place: xid for xid, place in prepared.items() if place not in self._sizes and place not in self._refused}
+        # A place of another server's log is not found in this one.
+        readable = [place for place in sorted(wanted) if place >> GENERATION_BITS == self._generation]
+        try:
+            for place, content in self._gathered(readable, wanted):
+                size = content.size
+                if size <= MOST_BYTES and sum(self._sizes.values()) + size <= MOST_BYTES_IN_ALL:
+                    self._store.keep(place, content.pieces())
+                    self._sizes[place] = size
+        except SourceError as error:
+            # Prepared before this program kept any, and purged since: its commit will say so.
+            if error.facts.get("kind") != "purged":
+                raise
+        if wanted:
+            self._refused.update(place for place in wanted if place not in self._sizes)
+            self._kept = KeptTransactions(frozenset(self._sizes), self._store.reader)
+        return sorted(xid for xid, place in prepared.items() if place in self._sizes)
+
+    def forget_all_but(self, places: Collection[int]) -> None:
+        """Delete what no commit can need any more."""
+        settled = [place for place in self._sizes if place not in places]
+        if settled:
+            self._store.forget(settled)
+            for place in settled:
+                del self._sizes[place]
+            self._kept = KeptTransactions(frozenset(self._sizes), self._store.reader)
+
+    def _gathered(self, places: Sequence[int], xids: Mapping[int, str]) -> Iterator[tuple[int, GroupContent]]:
+        """Yield what was prepared at these places, ascending; each is closed when the next one is asked for."""
+        stream: EventStream | None = None
+        try:
+            for place in places:
+                content = PREPARED.of(self._log.prepared_at(place, xids[place]))
+                if content is not None:
+                    yield place, content
+                    continue
+                if stream is None or place - stream.place > NEAR_BYTES:
+                    if stream is not None:
+                        stream.close()
+                    stream = self._log.stream(place)
+                with closing(GroupContent()) as content:
+                    gather_prepared(self._log, stream, place, xids[place], content)
+                    yield place, content
+        finally:
+            if stream is not None:
+                stream.close()
