@@ -11,7 +11,7 @@ from applier.config import Config
 from applier.model.errors import ApplierError, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
-from applier.mysql.grants import Grants
+from applier.mysql.grants import Grants, account_of, grant
 from applier.planner.table_check import DifferenceKind, silent_change
 from applier.replica.sink_tables import NOT_EXECUTED
 from applier.selection import TableSelection
@@ -101,14 +101,13 @@ def _user(server: Server) -> str:
 def _privileges(server: Server, selection: TableSelection) -> Iterator[CheckFinding]:
     grants = Grants(str(row[0]) for row in server.rows("privileges", "SHOW GRANTS"))
     missing = [name for name, names in NEEDED.items() if not any(grants.allows(known, EVERYWHERE) for known in names)]
-    user, _, host = _user(server).rpartition("@")
+    user = _user(server)
     why = ""
     if _hides_keys(server, grants, selection):
         missing.append(SHOWS_KEYS[0])
         why = ": without the last one the server hides its foreign keys. On the replicated schemas it is enough"
     if missing:
-        remedy = f"GRANT {', '.join(missing)} ON *.* TO '{user}'@'{host}'"
-        yield problem(PRIVILEGES, f"{user}@{host} lacks {', '.join(missing)}{why}", remedy)
+        yield problem(PRIVILEGES, f"{user} lacks {', '.join(missing)}{why}", grant(missing, "", *account_of(user)))
 
 
 def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bool:

@@ -9,7 +9,7 @@ from applier.check.finding import CheckFinding, ok, problem, warning
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.model.events import TableName
-from applier.mysql.grants import Grants
+from applier.mysql.grants import Grants, account_of, grant
 from applier.mysql.queries import QUERIES
 from applier.sources.binlog.settings import BinlogSettings
 
@@ -50,7 +50,7 @@ def privilege_findings(
         yield _of_schema(grants, user, schema, ROWS, useful)
     if not grants.allows("PROCESS", ANYWHERE):
         missing = "PROCESS is missing; it is optional, and shows which session blocks a DDL"
-        yield warning("sink: privileges", missing, f"GRANT PROCESS ON *.* TO {_account(user)}")
+        yield warning("sink: privileges", missing, grant(["PROCESS"], "", *account_of(user)))
 
 
 def target_schemas(config: Config, shared: SharedFacts, patience_s: float) -> list[str]:
@@ -72,17 +72,7 @@ def _of_schema(grants: Grants, user: str, schema: str, needed: tuple[str, ...], 
     if unknown:
         # With what is useful only: an administrator is asked once.
         every = list(dict.fromkeys([*missing, *absent]))
-        return problem(check, f"{user} lacks {', '.join(every)} on {schema}.*", _remedy(every, schema, user))
+        return problem(check, f"{user} lacks {', '.join(every)} on {schema}.*", grant(every, schema, *account_of(user)))
     if absent:
-        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: {useful.harm}", _remedy(absent, schema, user))
+        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: {useful.harm}", grant(absent, schema, *account_of(user)))
     return ok(check, f"{user} has all on {schema}.*")
-
-
-def _remedy(privileges: list[str], schema: str, user: str) -> str:
-    pattern = schema.replace("`", "``").replace("_", "\\_")
-    return f"GRANT {', '.join(privileges)} ON `{pattern}`.* TO {_account(user)}"
-
-
-def _account(user: str) -> str:
-    name, _, host = user.rpartition("@")
-    return f"'{name}'@'{host}'"

@@ -12,6 +12,7 @@ from applier.config import Config
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
+from applier.mysql.errors import NO_PRIVILEGE
 from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
 from applier.replica.sink_tables import NOT_EXECUTED, TableGuard
@@ -46,8 +47,6 @@ LACKING_REMEDY: Final = (
     "`applier verify --fix-sql`"
 )
 MOST_NAMED: Final = 5
-DENIED: Final = frozenset({1044, 1142, 1143})
-"""The server has answered, and the user may not read a schema, a table or a column."""
 FIRST: Final = "0001"
 """The revision that makes the bookkeeping."""
 
@@ -68,7 +67,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
                     # A user who may not read the bookkeeping may lack more: all of it is named in one round.
-                    if error.facts.get("code") in DENIED:
+                    if error.facts.get("code") in NO_PRIVILEGE:
                         shared.set_progress(None)
                         yield from examine_mysql(config, shared, patience_s=patience_s, is_new=True)
                     return

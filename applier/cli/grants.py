@@ -15,6 +15,7 @@ from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
 from applier.database.carried_files import read_text
 from applier.model.errors import ConfigError
+from applier.mysql.grants import account, all_tables
 from applier.sinks.address import sink_url
 from applier.sinks.settings import SCHEMA
 
@@ -107,19 +108,7 @@ def lines_of(text: str, *, user: str, host: str, schemas: Sequence[str], bookkee
         if line.startswith("--"):
             yield line
             continue
-        named = EXAMPLE_USER.sub(lambda found: f"{quoted(user or found[1])}@{quoted(host)}", line)
-        named = named.replace(f" {SCHEMA}.* ", f" {place(bookkeeping)} ") if bookkeeping != SCHEMA else named
+        named = EXAMPLE_USER.sub(lambda found: account(user or found[1], host), line)
+        named = named.replace(f" {SCHEMA}.* ", f" {all_tables(bookkeeping)} ") if bookkeeping != SCHEMA else named
         is_repeated = f" {EXAMPLE_SCHEMA}.* " in named and schemas
-        yield from (named.replace(f" {EXAMPLE_SCHEMA}.* ", f" {place(schema)} ") for schema in schemas) if is_repeated else [named]
-
-
-def place(schema: str) -> str:
-    """Spell all tables of a schema, in which neither ``_`` nor ``%`` is wild."""
-    escaped = schema.replace("`", "``").replace("_", "\\_").replace("%", "\\%")
-    return f"`{escaped}`.*"
-
-
-def quoted(name: str) -> str:
-    """Write a part of an account as a text."""
-    escaped = name.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
+        yield from (named.replace(f" {EXAMPLE_SCHEMA}.* ", f" {all_tables(schema)} ") for schema in schemas) if is_repeated else [named]

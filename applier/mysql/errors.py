@@ -257,6 +257,10 @@ def meaning_of_code(code: int) -> ErrorMeaning:
 
 
 TIDB_GENERIC: Final = 1105
+NO_PRIVILEGE: Final = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
+"""The server has answered, and the user may not do what was asked: on a schema, a table, a column, a routine, or at all."""
+DENIED: Final = NO_PRIVILEGE | {1045, 1698, 3118}
+"""These, and a user that the server does not let in."""
 TLS_FAILED: Final = 2026
 OS_FULL: Final = 28
 _TIDB_STALE_SCHEMA: Final = re.compile(r"information schema is (?:out of date|changed)", re.IGNORECASE)
@@ -268,6 +272,17 @@ PASSING: Final = "This may pass: run the command again. If it does not, see the 
 _PLACE: Final = re.compile(
     r".*(?:for column|Column|Field|for key) (?P<name>\S+?)(?: at row \d+| cannot be null| doesn't have a default value)?", re.DOTALL
 )
+
+
+class NoSession(Exception):
+    """A session could not be opened or set up.
+
+    ``doing``: at what, and ``__cause__`` is the driver's error; without a cause it is the whole message, and ``remedy`` says what to do.
+    """
+
+    def __init__(self, doing: str, *, remedy: str = "", **facts: Any) -> None:
+        super().__init__(doing)
+        self.doing, self.remedy, self.facts = doing, remedy, facts
 
 
 def code_of(error: BaseException) -> int | None:
@@ -300,6 +315,11 @@ def meaning_of(error: BaseException) -> ErrorMeaning:
     return UNKNOWN if code is None else meaning_of_code(code)
 
 
+def may_pass(error: BaseException) -> bool:
+    """Return whether a later attempt may succeed where this one failed: for the sink, upstream and the server of a binlog alike."""
+    return meaning_of(error).verdict in {ErrorVerdict.RETRY, ErrorVerdict.LOST, ErrorVerdict.FULL}
+
+
 def is_lost_session(error: BaseException) -> bool:
     """Return whether an error of ours says that a session was lost: another one may do what this one could not."""
     code = error.facts.get("code") if isinstance(error, RetryableSinkError) else None
@@ -323,8 +343,7 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
     if meaning.verdict is ErrorVerdict.FULL:
         message = f"the sink has no space left while {doing}: {server_text(error)}"
         return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
-    # Errors reach logs and the ledger, where no row value may be: names only, unless the whole message is known to have none.
-    words = server_text(error) if shows_text or meaning.shows_names else _named_in(error)
+    words = server_text(error) if shows_text else shown_text(error)
     message = f"the database failed while {doing}" + (f": {words}" if words else "")
     return kind(message, remedy=meaning.remedy or PASSING, **({} if code is None else {"code": code}), **facts)
 
@@ -335,6 +354,14 @@ def server_text(error: BaseException) -> str:
     if original is None or not original.args:
         return type(error).__name__
     return str(original.args[-1])
+
+
+def shown_text(error: BaseException) -> str:
+    """Return the server's words where they hold no row value; of others, the name of the column or key alone.
+
+    Errors reach logs and the ledger, where no row value may be.
+    """
+    return server_text(error) if meaning_of(error).shows_names else _named_in(error)
 
 
 def _named_in(error: BaseException) -> str:

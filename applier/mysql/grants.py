@@ -1,4 +1,7 @@
-"""Which privileges the session's user has: what a user may not see, information_schema leaves out without a word."""
+"""Privileges: which ones the session's user has, and how a GRANT is written.
+
+What a user may not see, information_schema skips without a word.
+"""
 
 import re
 from collections.abc import Iterable
@@ -59,6 +62,28 @@ class Grants:
             and re.fullmatch(pattern.pattern.partition("\0")[0], schema.casefold())
             for is_grant, names, pattern in self._entries
         )
+
+
+def grant(privileges: Iterable[str], schema: str, user: str, host: str) -> str:
+    """Write the GRANT of privileges on all tables of a schema; '' for those of the whole server."""
+    return f"GRANT {', '.join(privileges)} ON {all_tables(schema) if schema else '*.*'} TO {account(user, host)}"
+
+
+def all_tables(schema: str) -> str:
+    """Spell all tables of a schema for a GRANT, in which neither ``_`` nor ``%`` is wild."""
+    escaped = schema.replace("`", "``").replace("_", "\\_").replace("%", "\\%")
+    return f"`{escaped}`.*"
+
+
+def account(user: str, host: str) -> str:
+    """Spell an account. Its parts may hold quotes."""
+    return "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (user, host))
+
+
+def account_of(current_user: str) -> tuple[str, str]:
+    """Return user and host of what CURRENT_USER() shows. A user's name may hold an ``@``, a host's cannot."""
+    user, _, host = current_user.rpartition("@")
+    return user, host
 
 
 class TriggerVisibility:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from applier.database.single_session import SingleSession, never_replace
 from applier.model.errors import InvariantViolation
 from applier.mysql.connection import DriverConnection, tls_arguments
-from applier.mysql.errors import translate
+from applier.mysql.errors import NoSession
 from applier.mysql.queries import QUERIES
 from applier.mysql.session_variables import SQL_MODE, reading_variables, set_variables
 from applier.mysql.tls import PREFERRED, Tls
@@ -53,7 +53,7 @@ class ServerAddress:
     name: str = "replica"
 
 
-class Limits(NamedTuple):
+class SessionOptions(NamedTuple):
     """How long a session waits for its server in seconds, and what it may do."""
 
     read_timeout_s: float | None
@@ -62,16 +62,19 @@ class Limits(NamedTuple):
     """At most, whatever the URL says."""
     loads: bool = False
     """Whether it sends bulk loads."""
+    autocommits: bool = False
+    """Whether each statement is a transaction: of a session that only asks."""
 
 
-def open_server_session(address: ServerAddress, variables: Mapping[str, str | float], limits: Limits) -> ServerSession:
-    """Open a session and fix its variables; RetryableSinkError or FatalSinkError with a remedy if that fails."""
+def open_server_session(address: ServerAddress, variables: Mapping[str, str | float], options: SessionOptions) -> ServerSession:
+    """Open a session and fix its variables, if there are any to fix; NoSession if that fails."""
     try:
-        connection = ServerSession(_engine(address.url, address.tls, limits))
+        connection = ServerSession(_engine(address, options))
     except (SQLAlchemyError, OSError, RuntimeError) as error:
-        raise translate(error, "connecting", replica=address.name) from error
+        raise NoSession("connecting") from error
     try:
-        set_variables(connection, variables)
+        if variables:
+            set_variables(connection, variables)
     except BaseException:
         discard(connection)
         raise
@@ -80,7 +83,7 @@ def open_server_session(address: ServerAddress, variables: Mapping[str, str | fl
 
 def open_reader(address: ServerAddress, time_zone: str, statement_timeout_s: int) -> ServerSession:
     """Open a session that only reads; errors as those of ``open_server_session``. It needs no privilege but SELECT."""
-    return open_server_session(address, reading_variables(time_zone, statement_timeout_s), Limits(statement_timeout_s + SILENCE_S))
+    return open_server_session(address, reading_variables(time_zone, statement_timeout_s), SessionOptions(statement_timeout_s + SILENCE_S))
 
 
 def discard(connection: Connection | None) -> None:
@@ -131,10 +134,10 @@ def execute_text(connection: Connection, statement: bytes | str) -> tuple[int, i
         return cursor.execute(statement), cursor.warning_count
 
 
-def read_rows(connection: Connection, query: bytes | str) -> list[tuple[Any, ...]]:
-    """Run a query without parameters and return its rows, every value as PyMySQL reads it."""
+def read_rows(connection: Connection, query: bytes | str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    """Run a query with ``%s`` for each value (without values, nothing is looked for) and return its rows as PyMySQL reads them."""
     with driven(connection) as driver, driver.cursor() as cursor:
-        cursor.execute(query)
+        cursor.execute(query, values or None)
         return list(cursor.fetchall())
 
 
@@ -210,27 +213,28 @@ def session_id(connection: Connection) -> int:
 
 
 @cache
-def _engine(url: str, tls: Tls, limits: Limits) -> Engine:
+def _engine(server: ServerAddress, options: SessionOptions) -> Engine:
     # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
-    address = make_url(url)
+    address = make_url(server.url)
     connect_timeout_s = int(str(address.query.get("connect_timeout", CONNECT_TIMEOUT_S)))
     # These override the options of the URL, of which the configuration allows only harmless ones.
     forced: dict[str, Any] = {
-        "autocommit": False,
+        "autocommit": options.autocommits,
         "charset": "utf8mb4",
         # Before SQLAlchemy asks: it would quote names as ANSI_QUOTES of the server's own mode wants, and this is the session's mode.
         "sql_mode": SQL_MODE,
-        "connect_timeout": min(connect_timeout_s, limits.connect_timeout_s or connect_timeout_s),
-        "read_timeout": limits.read_timeout_s,
-        "write_timeout": limits.read_timeout_s,
+        "connect_timeout": min(connect_timeout_s, options.connect_timeout_s or connect_timeout_s),
+        "read_timeout": options.read_timeout_s,
+        "write_timeout": options.read_timeout_s,
         # PyMySQL answers no request for a file. A session that loads tells the server that it can: see ``bulk_session``.
         "local_infile": False,
-        "client_flag": CLIENT.LOCAL_FILES if limits.loads else 0,
+        "program_name": address.query.get("program_name") or f"applier {server.name}",
+        "client_flag": CLIENT.LOCAL_FILES if options.loads else 0,
     }
     if address.password is not None:
         forced["password"] = str(address.password).encode()  # PyMySQL would encode it as Latin-1, which not every password can be
     # The schema that a URL may name is not entered: it need not exist, and every name is qualified.
-    arguments = forced | tls_arguments(tls)
+    arguments = forced | tls_arguments(server.tls)
     engine = create_engine(address.set(database=None), poolclass=NullPool, connect_args=arguments, hide_parameters=True)
     never_replace(engine)
     event.listen(engine, "do_connect", lambda dialect, record, args, options: DriverConnection(*args, **options))  # noqa: ARG005 - its form

@@ -9,8 +9,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import FatalSinkError
-from applier.mysql.errors import code_of, translate
+from applier.mysql.errors import NoSession, code_of
 from applier.mysql.queries import QUERIES
 
 T = TypeVar("T")
@@ -51,7 +50,7 @@ def set_variables(connection: Connection, wanted: Mapping[str, str | float]) -> 
     different = [name for name in _different(connection, wanted) if _set(connection, name, wanted[name])]
     remaining = _different(connection, {name: wanted[name] for name in different}) if different else {}
     for name, found in remaining.items():
-        raise FatalSinkError(
+        raise NoSession(
             "the server changed a setting of the session",
             remedy="Connect to the server directly, not through a proxy that shares sessions. Check the limits that the server sets",
             variable=name,
@@ -61,7 +60,7 @@ def set_variables(connection: Connection, wanted: Mapping[str, str | float]) -> 
     try:
         connection.commit()
     except SQLAlchemyError as error:
-        raise translate(error, "setting the session's variables") from error
+        raise NoSession("setting the session's variables") from error
 
 
 def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dict[str, str]:
@@ -69,7 +68,7 @@ def _different(connection: Connection, wanted: Mapping[str, str | float]) -> dic
     try:
         rows = connection.execute(QUERIES["session_variables"], {"names": list(wanted)}).all()
     except SQLAlchemyError as error:
-        raise translate(error, "reading the session's variables") from error
+        raise NoSession("reading the session's variables") from error
     present = {str(name).casefold(): str(value) for name, value in rows}
     return {name: present[name] for name, value in wanted.items() if name in present and not _is_equal(present[name], value)}
 
@@ -93,7 +92,7 @@ def _set(connection: Connection, name: str, value: str | float) -> bool:
     except SQLAlchemyError as error:
         if name in _DISPENSABLE and code_of(error) == _PRIVILEGE_NEEDED:
             return False
-        raise translate(error, "setting the session's variables", variable=name, value=value) from error
+        raise NoSession("setting the session's variables", variable=name, value=value) from error
     return True
 
 

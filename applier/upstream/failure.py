@@ -2,14 +2,13 @@
 
 from typing import Any, Final
 
-from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SinkError, SourceError
+from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SourceError
 from applier.model.remedy import SKIP_RECORD
-from applier.mysql.errors import ErrorVerdict, code_of, meaning_of, translate
+from applier.mysql.errors import DENIED, NoSession, code_of, may_pass, shown_text
 
 BELOW_GC: Final = 8055
 UNKNOWN_VARIABLE: Final = 1193
 _NO_TABLE: Final = frozenset({1049, 1146})
-_DENIED: Final = frozenset({1044, 1045, 1142, 1143, 1227, 1698})
 
 GC_REMEDY: Final = (
     "Upstream has removed the row's version. Load the row as it is now from upstream into the sink, and skip the record: "
@@ -21,7 +20,9 @@ _ADDRESS: Final = "Set source.upstream to the TiDB cluster that the changefeed r
 
 def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
     """Return the error of the applier for a failure of upstream's server, without row values."""
-    cause = error.__cause__ if isinstance(error, SinkError) and isinstance(error.__cause__, Exception) else error
+    cause: BaseException = error
+    if isinstance(error, NoSession):
+        doing, cause, facts = error.doing, error.__cause__ or error, {**facts, **error.facts}
     code = code_of(cause)
     facts = {**facts, **({} if code is None else {"code": code})}
     if code == BELOW_GC:
@@ -30,21 +31,18 @@ def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
         return ConfigError("source.upstream is not a TiDB server", remedy=_ADDRESS, key="source.upstream", **facts)
     if code in _NO_TABLE:
         return NeedsOperator("upstream has no such table at this time", remedy=_ADDRESS, **facts)
-    if code in _DENIED:
+    if code in DENIED:
         remedy = "Check user and password of source.upstream, and grant the user SELECT on the replicated tables"
         return SourceError("upstream refuses access", remedy=remedy, kind="upstream", **facts)
     # The session itself is refused: its variables are not what they were set to.
-    if isinstance(error, SinkError) and code is None:
-        return SourceError(f"upstream: {error.message}", remedy=error.remedy, kind="upstream", **(error.facts | facts))
-    if isinstance(error, SinkError):
-        message = error.message.removeprefix("the database failed while ")
-    else:
-        message = translate(cause, doing).message.removeprefix("the database failed while ")
-    is_passing = meaning_of(cause).verdict in {ErrorVerdict.RETRY, ErrorVerdict.LOST}
+    if isinstance(cause, NoSession):
+        return SourceError(f"upstream: {doing}", remedy=cause.remedy, kind="upstream", **facts)
+    words = shown_text(cause)
+    message = f"upstream failed while {doing}" + (f": {words}" if words else "")
     remedy = "Check source.upstream: host, port and TLS, and whether the server runs"
-    return SourceError(f"upstream failed while {message}", remedy=remedy, kind="unreachable" if is_passing else "upstream", **facts)
+    return SourceError(message, remedy=remedy, kind="unreachable" if may_pass(cause) else "upstream", **facts)
 
 
-def may_pass(error: Exception) -> bool:
+def is_passing(error: Exception) -> bool:
     """Whether a retry may succeed."""
     return isinstance(error, SourceError) and error.facts.get("kind") == "unreachable"

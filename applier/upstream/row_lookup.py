@@ -16,7 +16,7 @@ from applier.mysql.literals import literal_of
 from applier.mysql.quoting import quote_table
 from applier.planner.port import LookedUpRows
 from applier.sinks.mysql.dialect import MAX_KEYS, MysqlDialect
-from applier.upstream.failure import may_pass
+from applier.upstream.failure import is_passing
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import SnapshotSession
 from applier.upstream.table_columns import UpstreamTable
@@ -66,7 +66,7 @@ class _Reading:
         return self._retried(lambda: self._read(keys))
 
     def _retried(self, read: Callable[[], T]) -> T:
-        for attempt in stamina.retry_context(on=may_pass, attempts=ATTEMPTS, timeout=None, wait_max=MAX_WAIT_S):
+        for attempt in stamina.retry_context(on=is_passing, attempts=ATTEMPTS, timeout=None, wait_max=MAX_WAIT_S):
             with attempt:
                 try:
                     return read()

@@ -7,12 +7,13 @@ from typing import Any, Final
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import SinkError, SourceError
+from applier.model.errors import SourceError
+from applier.mysql.errors import NoSession
 from applier.mysql.session import discard, open_reader, read_named, read_undecoded
 from applier.upstream.failure import explained
 from applier.upstream.settings import UpstreamSettings
 
-_FAILURES: Final = (SQLAlchemyError, SinkError, OSError)
+_FAILURES: Final = (SQLAlchemyError, NoSession, OSError)
 
 STATEMENT_TIMEOUT_S: Final = 300
 """A statement reads some megabytes by key; one that takes longer has hung."""

@@ -7,11 +7,12 @@ from enum import Enum
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.mysql.errors import translate
+from applier.model.errors import FatalSinkError
+from applier.mysql.errors import NoSession, translate
 from applier.mysql.session import (
-    Limits,
     ServerAddress,
     ServerSession,
+    SessionOptions,
     discard,
     open_reader,
     open_server_session,
@@ -48,12 +49,14 @@ class Purpose(Enum):
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> ServerSession:
     """Open a session and fix its settings; RetryableSinkError or FatalSinkError with a remedy if that fails."""
-    return open_server_session(server_of(settings), variables_of(settings, _idle_s(purpose)), _limits(settings, purpose))
+    with _refusals(settings):
+        return open_server_session(_server_of(settings), _variables_of(settings, _idle_s(purpose)), _options_of(settings, purpose))
 
 
 def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> ServerSession:
     """Open a session that only reads, on upstream or the sink; errors as those of ``open_session``. It needs no privilege but SELECT."""
-    return open_reader(server_of(settings), settings.time_zone, statement_timeout_s)
+    with _refusals(settings):
+        return open_reader(_server_of(settings), settings.time_zone, statement_timeout_s)
 
 
 @contextmanager
@@ -62,8 +65,9 @@ def glancing(settings: SinkSettings) -> Iterator[Connection]:
 
     Errors: those of ``open_session``.
     """
-    limits = Limits(GLANCE_S, connect_timeout_s=GLANCE_S)
-    connection = open_server_session(server_of(settings), reading_variables(settings.time_zone, GLANCE_S), limits)
+    options = SessionOptions(GLANCE_S, connect_timeout_s=GLANCE_S)
+    with _refusals(settings):
+        connection = open_server_session(_server_of(settings), reading_variables(settings.time_zone, GLANCE_S), options)
     try:
         with transaction(connection):
             yield connection
@@ -73,24 +77,36 @@ def glancing(settings: SinkSettings) -> Iterator[Connection]:
         discard(connection)
 
 
-def server_of(settings: SinkSettings) -> ServerAddress:
+@contextmanager
+def _refusals(settings: SinkSettings) -> Iterator[None]:
+    """Raise what prevents a session as an error of the sink."""
+    try:
+        yield
+    except NoSession as failure:
+        cause, facts = failure.__cause__, {**failure.facts, "replica": settings.name}
+        if cause is None:
+            raise FatalSinkError(failure.doing, remedy=failure.remedy, **facts) from failure
+        raise translate(cause, failure.doing, **facts) from cause
+
+
+def _server_of(settings: SinkSettings) -> ServerAddress:
     """Return where the sink is. ConfigError: its URL is not allowed."""
     sink_url(settings.url)
     return ServerAddress(url=settings.url, tls=settings.tls, name=settings.name)
 
 
-def variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
+def _variables_of(settings: SinkSettings, idle_s: int) -> dict[str, str | float]:
     """Return the variables of a session that writes to the sink."""
     return fixed_variables(settings.time_zone, settings.lock_wait_timeout_s, idle_s, checks_rows=settings.checks_rows)
 
 
-def _limits(settings: SinkSettings, purpose: Purpose) -> Limits:
+def _options_of(settings: SinkSettings, purpose: Purpose) -> SessionOptions:
     if purpose is Purpose.OWN:
-        return Limits(None)
+        return SessionOptions(None)
     if purpose is Purpose.BEAT:
-        return Limits(max(2, settings.lease_s), connect_timeout_s=max(2, int(settings.lease_s)))
+        return SessionOptions(max(2, settings.lease_s), connect_timeout_s=max(2, int(settings.lease_s)))
     loads = purpose is Purpose.WRITE and settings.bulk_load is BulkLoad.AUTO
-    return Limits(settings.lock_wait_timeout_s + settings.silence_s, loads=loads)
+    return SessionOptions(settings.lock_wait_timeout_s + settings.silence_s, loads=loads)
 
 
 def _idle_s(purpose: Purpose) -> int:

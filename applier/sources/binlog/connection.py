@@ -8,6 +8,7 @@ import pymysql
 from pymysql.constants.COMMAND import COM_BINLOG_DUMP, COM_REGISTER_SLAVE
 
 from applier.model.errors import SourceError
+from applier.mysql.session import discard, driver_of
 from applier.sources.binlog.refusal import ended
 from applier.sources.binlog.server import address_of, connect, failed
 from applier.sources.binlog.settings import BinlogSettings
@@ -40,17 +41,18 @@ class Dump:
         self._settings = settings
         self._session = connect(settings)
         try:
-            is_mariadb = "mariadb" in str(self._session.get_server_info()).lower()
-            self.server_id = _begin_session(self._session, settings, server, "@@server_id" if is_mariadb else "@@server_uuid")
-            _register(self._session, settings, self.server_id)
+            driver = driver_of(self._session)
+            is_mariadb = "mariadb" in str(driver.get_server_info()).lower()
+            self.server_id = _begin_session(driver, settings, server, "@@server_id" if is_mariadb else "@@server_uuid")
+            _register(driver, settings, self.server_id)
             head = struct.pack("<BIHI", COM_BINLOG_DUMP, position, _ANNOTATED if is_mariadb else 0, self.server_id)
-            _send(self._session, head + file_name.encode())
+            _send(driver, head + file_name.encode())
         except BaseException as error:
             self.close()
             if isinstance(error, (pymysql.MySQLError, OSError)):
                 raise failed(settings, "beginning to read the binlog", error) from error
             raise
-        self._socket = self._session._sock  # noqa: SLF001 - PyMySQL has no words for a dump
+        self._socket = driver._sock  # noqa: SLF001 - PyMySQL has no words for a dump
         self._timeout_s = -1.0
 
     def receive(self, room: memoryview, timeout_s: float, at: str) -> int:
@@ -73,7 +75,8 @@ class Dump:
 
     def close(self) -> None:
         """End the dump. The server frees its id when it notices."""
-        self._session._force_close()  # noqa: SLF001 - close() would send a command, which a dump takes none of
+        self._session.end()  # first: close() would send a command, which a dump takes none of
+        discard(self._session)
 
 
 def _begin_session(session: Any, settings: BinlogSettings, server: str, identity: str) -> int:

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.mysql.errors import DENIED
 
 _PURGED: Final = re.compile(rb"could not find|could not open log file|purged|too old|which is not in the", re.IGNORECASE)
 _BEYOND: Final = re.compile(
@@ -12,7 +13,6 @@ _BEYOND: Final = re.compile(
     re.IGNORECASE,
 )
 _SOURCE_FATAL: Final = 1236
-_DENIED: Final = frozenset({1045, 1044, 1142, 1227, 1698})
 _PURGED_CODES: Final = frozenset({1373, 1789, 1945})
 
 _LOAD: Final = "Create the replica again from a dump. Keep binlogs longer than the applier may lag (binlog_expire_logs_seconds)"
@@ -50,7 +50,7 @@ def refused(payload: bytes, at: str) -> SourceError:
         return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind="purged", **facts)
     if code == _SOURCE_FATAL and _BEYOND.search(text):
         return SourceError("the server cannot read its binlog at this place", remedy=OTHER_LOG, kind="other_log", **facts)
-    if code in _DENIED:
+    if code in DENIED:
         return SourceError("the user may not read the binlog", remedy=_GRANT, kind="refused", **facts)
     return ended("the server has ended the dump", at, code=code, cause=cause)
 

@@ -2,32 +2,22 @@
 
 from typing import Any, Final, NamedTuple, Self
 
-import pymysql
-from pymysql.constants import CR, ER
+from pymysql.constants import ER
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import NeedsOperator, SourceError
-from applier.mysql.connection import NO_SUCH_PROTOCOL, DriverConnection, tls_arguments
+from applier.mysql.connection import NO_SUCH_PROTOCOL
+from applier.mysql.errors import DENIED, TLS_FAILED, NoSession, code_of, may_pass, server_text
+from applier.mysql.session import ServerAddress, ServerSession, SessionOptions, discard, open_server_session, read_rows
 from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, parse_gtid_set
 from applier.sources.binlog.position import split_file_name
 from applier.sources.binlog.settings import BinlogSettings
 
-CONNECT_TIMEOUT_S: Final = 10
-LOST: Final = frozenset(
-    {CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_SERVER_LOST_EXTENDED}
-)
-STARTING_OR_ENDING: Final = frozenset({ER.SERVER_SHUTDOWN, ER.CON_COUNT_ERROR, ER.QUERY_INTERRUPTED, 1927, 3169})
-"""Errors of a server that a later attempt may not meet. 1927, 3169: the connection was killed (MariaDB, MySQL)."""
-DENIED: Final = frozenset({ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR, 1698, 3118})
-
 _REACH: Final = "Check source.url, the network, and that the server runs"
-
 _PORT = "Check host and port of source.url: another program answers there"
-
 _GRANT = "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT"
-
 _TLS = "Set source.tls_mode and source.tls_ca as the server's certificate needs it: docs/security.md. The server must offer TLS"
-
 
 IN_FILES: Final = "Remove binlog_storage_engine from the server's configuration, and restart it: only binlogs in plain files can be read"
 
@@ -49,43 +39,32 @@ class LogEnd(NamedTuple):
     executed: str
 
 
-def connect(settings: BinlogSettings, **options: Any) -> pymysql.Connection:
+def connect(settings: BinlogSettings) -> ServerSession:
     """Open a session; SourceError says whether a later attempt may succeed (``facts["kind"]``: "unreachable" or "refused")."""
-    url = make_url(settings.url)
-    address: dict[str, Any] = {"unix_socket": url.query["unix_socket"]} if "unix_socket" in url.query else {}
-    if url.host:
-        address["host"] = url.host
-    arguments = {
-        "port": url.port or 3306,
-        "user": url.username,
-        "password": url.password or "",
-        "charset": "utf8mb4",
-        "autocommit": True,
-        "connect_timeout": int(str(url.query.get("connect_timeout", CONNECT_TIMEOUT_S))),
-        "read_timeout": settings.unreachable_after_s,
-        "write_timeout": settings.unreachable_after_s,
-        "program_name": f"applier {settings.name}",
-    }
+    address = ServerAddress(url=settings.url, tls=settings.tls, name=settings.name)
     try:
-        return DriverConnection(**arguments, **address, **tls_arguments(settings.tls), **options)
-    except (pymysql.MySQLError, OSError, RuntimeError) as error:
-        raise failed(settings, "connecting", error) from error
+        # No variables: nothing is written, and what is asked for does not depend on them.
+        return open_server_session(address, {}, SessionOptions(settings.unreachable_after_s, autocommits=True))
+    except NoSession as failure:
+        cause = failure.__cause__ or failure
+        raise failed(settings, failure.doing, cause) from cause
 
 
-def failed(settings: BinlogSettings, what: str, error: Exception) -> SourceError:
-    """Say what failed, and whether a later attempt may succeed."""
-    code = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
-    facts = {"address": address_of(settings), "cause": str(error.args[1]) if code and len(error.args) > 1 else str(error)}
-    if not isinstance(error, pymysql.MySQLError) or code in LOST | STARTING_OR_ENDING or not code:
+def failed(settings: BinlogSettings, what: str, error: BaseException) -> SourceError:
+    """Say what failed, and whether a later attempt may succeed: ``mysql.errors`` has the table."""
+    code = code_of(error)
+    facts: dict[str, Any] = {"address": address_of(settings), "cause": server_text(error)}
+    if may_pass(error):
         return SourceError(f"the server of the binlog does not answer: {what}", remedy=_REACH, kind="unreachable", **facts)
+    facts |= {} if code is None else {"code": code}
     if code in DENIED:
-        return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind="refused", code=code, **facts)
+        return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind="refused", **facts)
     if code == NO_SUCH_PROTOCOL:
-        return SourceError(f"no MySQL or MariaDB answers: {what}", remedy=_PORT, kind="refused", code=code, **facts)
-    if code == CR.CR_SSL_CONNECTION_ERROR:
-        return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind="refused", code=code, **facts)
+        return SourceError(f"no MySQL or MariaDB answers: {what}", remedy=_PORT, kind="refused", **facts)
+    if code == TLS_FAILED:
+        return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind="refused", **facts)
     remedy = "Look the error up in the manual of the server. `applier check` examines what the source needs"
-    return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind="refused", code=code, **facts)
+    return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind="refused", **facts)
 
 
 def address_of(settings: BinlogSettings) -> str:
@@ -99,7 +78,7 @@ class Server:
 
     def __init__(self, settings: BinlogSettings) -> None:
         self._settings = settings
-        self._session: pymysql.Connection | None = None
+        self._session: ServerSession | None = None
         self._is_mariadb: bool | None = None
 
     def rows(self, what: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -109,10 +88,8 @@ class Server:
             try:
                 if self._session is None:
                     self._session = connect(self._settings)
-                with self._session.cursor() as cursor:
-                    cursor.execute(statement, values or None)
-                    return list(cursor.fetchall())
-            except (pymysql.MySQLError, OSError) as error:
+                return read_rows(self._session, statement, values)
+            except (SQLAlchemyError, OSError) as error:
                 failure = failed(self._settings, what, error)
                 if failure.facts["kind"] == "unreachable":
                     self.close()
@@ -201,8 +178,7 @@ class Server:
     def close(self) -> None:
         """Close the session."""
         session, self._session = self._session, None
-        if session is not None:
-            session._force_close()  # noqa: SLF001 - close() would wait for a server that is silent
+        discard(session)
 
     def __enter__(self) -> Self:
         """Use as a context manager."""

@@ -8,8 +8,11 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
-from applier.mysql.errors import MEANINGS, ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.mysql.errors import DENIED, MEANINGS, ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.replica.recovery import is_transient
+from applier.sources.binlog.server import failed
+from applier.sources.binlog.settings import BinlogSettings
+from applier.upstream.failure import explained, is_passing
 
 
 def server(code: int, text: str) -> pymysql.err.OperationalError:
@@ -158,3 +161,28 @@ def test_a_handshake_that_fails_is_distinguished_from_a_server_that_is_away(caus
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "no ca.pem"), PermissionError(13, "key"), ssl.SSLError(9, "PEM lib")])
 def test_a_file_for_tls_that_cannot_be_used_is_fatal(error):
     assert type(translate(error, "connecting")) is FatalSinkError
+
+
+PASSING = {ErrorVerdict.RETRY, ErrorVerdict.LOST, ErrorVerdict.FULL}
+PRIMARY = BinlogSettings(url="mysql+pymysql://applier@primary:3306/", server_ids=(1, 2), name="replica")
+
+
+@pytest.mark.parametrize("code", MEANINGS)
+def test_a_code_is_as_transient_for_a_binlog_and_for_upstream_as_it_is_for_the_sink(code: int) -> None:
+    error = server(code, "x")
+    passes = MEANINGS[code].verdict in PASSING
+    assert isinstance(translate(error, "y"), RetryableSinkError | SinkFull) is passes
+    assert (failed(PRIMARY, "y", error).facts["kind"] == "unreachable") is passes
+    assert is_passing(explained(error, "y")) is passes
+
+
+@pytest.mark.parametrize("code", [1203, 1047, 3032])
+def test_a_server_that_is_full_or_in_maintenance_is_waited_for_by_sink_and_source(code: int) -> None:
+    assert MEANINGS[code].verdict is ErrorVerdict.RETRY
+    assert failed(PRIMARY, "y", server(code, "x")).facts["kind"] == "unreachable"
+
+
+@pytest.mark.parametrize("code", sorted(DENIED))
+def test_a_refused_user_is_told_so_by_sink_and_source(code: int) -> None:
+    assert failed(PRIMARY, "y", server(code, "x")).message == "the server of the binlog refuses the user: y"
+    assert explained(server(code, "x"), "y").message == "upstream refuses access"

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.events import TableName
-from applier.mysql.grants import TriggerVisibility
+from applier.mysql.grants import TriggerVisibility, account, account_of, all_tables, grant
 
 ORDERS = TableName("my_shop", "orders")
 
@@ -43,3 +43,11 @@ def test_a_partial_revoke_hides_triggers() -> None:
 
 def test_a_server_without_triggers_has_none_to_hide() -> None:
     assert TriggerVisibility([], has_triggers=False).shows(ORDERS)
+
+
+def test_a_grant_has_no_wild_character_and_quotes_what_a_name_may_hold():
+    assert all_tables("my_sh%op`s") == r"`my\_sh\%op``s`.*"
+    assert account("o'ne\\", "10.0.0.%") == r"'o''ne\\'@'10.0.0.%'"
+    assert account_of("a@b@%") == ("a@b", "%")
+    assert grant(["SELECT", "INSERT"], "shop", "u", "%") == "GRANT SELECT, INSERT ON `shop`.* TO 'u'@'%'"
+    assert grant(["PROCESS"], "", "u", "%") == "GRANT PROCESS ON *.* TO 'u'@'%'"
