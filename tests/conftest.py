@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from applier.demo.simulator.broker import MockBroker
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import use_timeline
 from tests.rig.certificate import Certificates, make_certificates
 from tests.rig.database import Database, Databases, Kind

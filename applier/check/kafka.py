@@ -18,10 +18,9 @@ from applier.model.position import Listing, Ts
 from applier.model.topic_name import is_pattern
 from applier.sinks.progress import Progress
 from applier.sources.factory import open_source
-from applier.sources.kafka.authorisation import unreadable_topics
-from applier.sources.kafka.refused_property import refusals_as_config_errors
+from applier.sources.kafka.error_meaning import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.kafka.topic_settings import compaction_error, topic_policies
+from applier.sources.kafka.topic_settings import compaction_error, topic_policies, unreadable_topics
 from applier.sources.port import Source
 
 REACHED: Final = "Kafka"

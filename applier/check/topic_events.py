@@ -18,8 +18,8 @@ from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
-from applier.sources.kafka.tso import physical_ms
 from applier.sources.port import Record, Source
+from applier.sources.ticdc.tso import physical_ms
 from applier.telemetry.wording import count, time_text
 
 TIMESTAMP_TYPE: Final = 7

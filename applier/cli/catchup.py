@@ -17,7 +17,7 @@ from applier.model.position import Ts
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
-from applier.sources.kafka.tso import physical_ms
+from applier.sources.ticdc.tso import physical_ms
 from applier.telemetry.log import level_of, use_level
 from applier.telemetry.wording import count, ddls_text, duration, named_text, one_line
 

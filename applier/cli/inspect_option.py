@@ -15,8 +15,8 @@ from applier.model.position import Offset, Ts
 from applier.model.segment import is_asked_for
 from applier.model.topic_name import is_named
 from applier.sources.binlog.position import BinlogPosition
-from applier.sources.kafka.tso import physical_ms
 from applier.sources.peek import PeekChoice
+from applier.sources.ticdc.tso import physical_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, stderr_console
 from applier.cli.remedy import remedy_line
 from applier.model.errors import ApplierError
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, use_timeline
 from applier.telemetry.log_event import LogEvent
 

@@ -15,7 +15,7 @@ from applier.model.events import TableName
 from applier.model.position import MAX_TS, Stream, Ts
 from applier.sources.binlog.position import parse_place
 from applier.sources.binlog.timeline import StoredTimeline
-from applier.sources.kafka.tso import TSO_TIMELINE, datetime_of, implausible, ts_at
+from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of, implausible, ts_at
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format, use_timeline
 from applier.telemetry.wording import time_text

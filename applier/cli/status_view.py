@@ -14,7 +14,7 @@ from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.run_end import StoredEnd
 from applier.sources.binlog.log_view import LogStatus
-from applier.sources.kafka.tso import datetime_of
+from applier.sources.ticdc.tso import datetime_of
 from applier.status.health import Health, Verdict, verdict_of
 from applier.status.replica_status import ReplicaStatus, StreamSummary
 from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from applier.config.choice import DdlPolicy
 from applier.config.section import Section
 from applier.config.value import nearest, refuse
-from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.sinks.settings import Collations
 
 DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())

@@ -14,8 +14,8 @@ from applier.dataframe.options import EARLIEST, LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
-from applier.sources.kafka.tso import physical_ms, ts_at
 from applier.sources.port import Source
+from applier.sources.ticdc.tso import physical_ms, ts_at
 
 RESTART = "Start the query with a new checkpoint directory; what it has written stays as it is"
 

@@ -10,8 +10,8 @@ from applier.model.position import Place, Ts
 from applier.model.timeline import moment_of
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import BinlogPosition, file_name
-from applier.sources.kafka.tso import datetime_of
 from applier.sources.port import Record
+from applier.sources.ticdc.tso import datetime_of
 
 MICROSECONDS: Final = 1_000
 

@@ -3,12 +3,41 @@
 TiDB takes MySQL's whole syntax and does not act on a part of it. A sink that acts has another table than upstream: on an engine without
 transactions, with a check that refuses upstream's rows, with a lock mode that the server refuses. So what TiDB ignores the sink does not
 get. Sources: TiDB manual ("MySQL Compatibility", "CREATE TABLE", "ALTER TABLE", "Constraints", "Partitioning") and open_protocol.md 2.12.
+
+Finds the clauses of ``clause.py`` in the tokens of a statement: where each begins and ends, and what happens to it. Pure.
+
+Words count as clauses only where one may stand: names, strings, comments, types and expressions are stepped over. It goes by places, and
+not with a cursor: what it yields are places to edit, and a clause that is none after all must cost nothing.
+
+Rewrites the clauses of a definition: what upstream ignored does not reach the sink, every other byte stays. Pure.
+
+The tree says where which clauses may stand; the table in ``clause.py`` says what becomes of each. A statement that is no definition, or
+cannot be read, stays as it is: the server accepts or refuses it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from applier.ddl.adaptation import is_impossible, is_left_out
+from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
+from applier.ddl.parser import parse_or_none
+from applier.ddl.target import UPSTREAM, Target
+from applier.ddl.tokens import Token
+from applier.ddl.tree import (
+    AlterClause,
+    AlterTableStatement,
+    ClauseKind,
+    CreateTableStatement,
+    Element,
+    ElementKind,
+    IndexStatement,
+    RenameTablesStatement,
+    SchemaStatement,
+    Span,
+    Tree,
+)
 
 
 class ClausePlace(StrEnum):
@@ -243,3 +272,355 @@ ELEMENT_DECISIONS: Final = (
     ElementDecision("a charset without a collation", "TiDB's collation", "other servers have other defaults (collation.py)"),
     ElementDecision("RESTRICT and CASCADE of DROP TABLE; ALGORITHM, SQL SECURITY and CHECK OPTION of a view", "keep", "they change no row"),
 )
+
+
+# BTREE is not among them: it stays, because it is what every server makes anyway.
+_KINDS: Final = frozenset({"HASH", "RTREE", "HYPO", "INVERTED"})
+_VISIBLE, _INVISIBLE = "/*!80000 VISIBLE */ /*M!100600 NOT IGNORED */", "/*!80000 INVISIBLE */ /*M!100600 IGNORED */"
+_VISIBILITY: Final = {"VISIBLE": _VISIBLE, "INVISIBLE": _INVISIBLE, "NOT IGNORED": _VISIBLE, "IGNORED": _INVISIBLE}
+"""Each server executes the comment with its keyword (MariaDB ignores versions from 50700 to 99999, TiDB executes them)."""
+
+
+def _by_first_word(place: ClausePlace) -> dict[str, list[tuple[tuple[str, ...], Clause]]]:
+    found: dict[str, list[tuple[tuple[str, ...], Clause]]] = {}
+    for clause in CLAUSES[place]:
+        words = tuple(clause.words.split())
+        found.setdefault(words[0], []).append((words, clause))
+    # The longer clause first: DEFAULT CHARACTER SET before DEFAULT.
+    return {word: sorted(clauses, key=lambda pair: -len(pair[0])) for word, clauses in found.items()}
+
+
+_CLAUSES: Final = {place: _by_first_word(place) for place in ClausePlace}
+
+
+class ClauseReader:
+    """The tokens of one statement, as places of clauses."""
+
+    __slots__ = ("_closing", "_kept", "_words", "tokens")
+
+    def __init__(self, tokens: Sequence[Token], kept: Collection[str] = ()) -> None:
+        """``kept``: words of clauses that stay, whatever is decided about them for TiDB."""
+        self.tokens, self._kept = tokens, kept
+        self._words = [token.keyword for token in tokens]
+        self._closing: dict[int, int] = {}
+        opened = list[int]()
+        for at, word in enumerate(self._words):
+            if word == "(":
+                opened.append(at)
+            elif word == ")" and opened:
+                self._closing[opened.pop()] = at
+
+    def word(self, at: int) -> str:
+        """Return the keyword, mark or class of a token; '' beyond the end."""
+        return self._words[at] if 0 <= at < len(self._words) else ""
+
+    def sees(self, at: int, *words: str) -> bool:
+        """Return whether ``words`` stand at ``at``."""
+        return all(self.word(at + n) == word for n, word in enumerate(words))
+
+    def closing(self, at: int) -> int:
+        """Return the place of the parenthesis that closes the one at ``at``, or the last token."""
+        return self._closing.get(at, len(self.tokens) - 1)
+
+    def items(self, first: int, last: int) -> list[Span]:
+        """Cut a list at its commas."""
+        spans, begin, at = list[Span](), first, first
+        while at <= last:
+            if self.word(at) == ",":
+                spans.append((begin, at - 1))
+                begin = at + 1
+            at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
+        return [span for span in [*spans, (begin, last)] if span[0] <= span[1]]
+
+    def marks(self, place: ClausePlace, first: int, last: int, *, alters: bool = False) -> Iterator[Mark]:
+        """Read the clauses of ``place`` between ``first`` and ``last``; what is none is stepped over. ``alters``: in ALTER TABLE."""
+        at = first
+        while at <= last:
+            found = self.clause(place, at, last)
+            if found is not None:
+                clause, end = found
+                yield from self._decided(clause, at, end, alters=alters)
+                at = end + 1
+            else:
+                at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
+
+    def option(self, at: int, last: int) -> tuple[ClausePlace, int] | None:
+        """Return the place and the last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None: none does."""
+        for place in (ClausePlace.ALTER, ClausePlace.TABLE):
+            found = self.clause(place, at, last)
+            if found is not None:
+                return place, found[1]
+        return None
+
+    def clause(self, place: ClausePlace, at: int, last: int) -> tuple[Clause, int] | None:
+        """Return the clause that begins at ``at``, and the place of its last token."""
+        for words, clause in _CLAUSES[place].get(self.word(at), ()):
+            if self.sees(at, *words):
+                end = self._end(clause.extent, at + len(words) - 1, last)
+                return None if end is None else (clause, min(end, last))
+        return None
+
+    def _decided(self, clause: Clause, first: int, last: int, *, alters: bool) -> Iterator[Mark]:
+        match clause.decision:
+            case _ if clause.words in self._kept:
+                return
+            case Decision.KEEP:
+                return
+            case Decision.DROP:
+                yield Mark(self._with_constraint(clause, first), last, Action.DROP)
+            case Decision.TIDB:
+                yield Mark(first, last, Action.TIDB)
+            case Decision.MYSQL:
+                yield Mark(first, last, Action.REPLACE, f"/*!80000 {clause.words} */")
+            case Decision.VISIBILITY:
+                yield Mark(first, last, Action.REPLACE, _VISIBILITY[clause.words])
+            case Decision.ENGINE:
+                # InnoDB in its place would make the sink rebuild the table, for a change that upstream has not made.
+                if alters:
+                    yield Mark(first, last, Action.DROP)
+                elif self.tokens[last].text.strip("'\"").casefold() != "innodb":
+                    yield Mark(last, last, Action.REPLACE, "InnoDB")
+
+    def _with_constraint(self, clause: Clause, first: int) -> int:
+        if clause.extent in {Extent.CHECK, Extent.REFERENCES}:
+            for begin in (first - 1, first - 2):
+                if self.word(begin) == "CONSTRAINT":
+                    return begin
+        return first
+
+    def _end(self, extent: Extent, at: int, last: int) -> int | None:
+        """Return the last token of a clause whose words end at ``at``; None: it is no clause after all."""
+        has_group = self.word(at + 1) == "("
+        match extent:
+            case Extent.WORDS:
+                end: int | None = at
+            case Extent.VALUE:
+                end = self._value(at)
+            case Extent.GROUP:
+                end = self.closing(at + 1) if has_group else at
+            case Extent.CHECK:
+                end = self._check(at) if has_group else None
+            case Extent.REFERENCES:
+                end = self._references(at)
+            case Extent.TTL:
+                # TTL = `c` + INTERVAL 1.5 DAY: + and INTERVAL after the column, and a unit after the number.
+                end = self._value(self._value(at) + 2) + 1
+            case Extent.METHOD:
+                end = self._method(at)
+            case Extent.KIND:
+                end = at + 1 if self.word(at + 1) in _KINDS else None
+            case Extent.REST:
+                end = last
+        return end
+
+    def _value(self, at: int) -> int:
+        at += 1 + (self.word(at + 1) == "=")
+        if self.word(at) == "(":
+            return self.closing(at)
+        at += self.word(at) in {"-", "+"}
+        # COMMENT _utf8mb4'x' is one value.
+        at += self.word(at).startswith("_") and self.word(at + 1) == "string"
+        # 0.5 and s.t are three tokens.
+        while self.word(at + 1) == ".":
+            at += 2
+        return at
+
+    def _check(self, at: int) -> int:
+        at = self.closing(at + 1)
+        at += 1 if self.sees(at + 1, "NOT", "ENFORCED") else 0
+        return at + (self.word(at + 1) == "ENFORCED")
+
+    def _references(self, at: int) -> int:
+        at = self._value(at)
+        at = self.closing(at + 1) if self.word(at + 1) == "(" else at
+        while self.word(at + 1) in {"MATCH", "ON"}:
+            at += 2 if self.word(at + 1) == "MATCH" else 3
+            at += self.word(at) in {"SET", "NO"}
+        return at
+
+    def _method(self, at: int) -> int:
+        while self.word(at + 1) not in {"(", ""}:
+            at += 1
+        at = self.closing(at + 1)
+        return at + 2 if self.word(at + 1) == "SUBPARTITIONS" else at
+
+
+ADD_FULLTEXT_INDEX: Final = 230
+"""The DDL type of a FULLTEXT index that upstream really has."""
+
+
+def without_ignored_clauses(query: str, ddl_type: int = 0, target: Target = UPSTREAM) -> str:
+    """Return the statement with only those clauses on which upstream has acted, in words that the sink's server understands.
+
+    Indexes that the server cannot have are left out; '' if nothing else is in the statement.
+    """
+    tree = parse_or_none(query)
+    if tree is None:
+        return query
+    if isinstance(tree.node, IndexStatement) and is_left_out(tree, tree.node, target):
+        return ""
+    return edited(query, _Definition(tree, target, keeps_fulltext=ddl_type == ADD_FULLTEXT_INDEX).edits())
+
+
+def in_words_of(target: Target, query: str) -> str:
+    """Return a statement of MySQL or MariaDB in words that the sink's server understands; '' if it only makes what that cannot have.
+
+    Unlike TiDB, upstream acts on its checks, FULLTEXT indexes and subpartitions, so they stay. How tables are stored is the sink's.
+    """
+    tree = parse_or_none(query)
+    if tree is None:
+        return query
+    if isinstance(tree.node, IndexStatement) and is_left_out(tree, tree.node, target):
+        return ""
+    return edited(query, _Definition(tree, target, keeps_fulltext=True, is_of_mysql=True).edits())
+
+
+class _Definition:
+    """Finds the edits of one statement."""
+
+    __slots__ = ("_is_of_mysql", "_keeps_fulltext", "_reader", "_target", "_tree")
+
+    def __init__(self, tree: Tree, target: Target, *, keeps_fulltext: bool, is_of_mysql: bool = False) -> None:
+        self._tree, self._target, self._keeps_fulltext, self._is_of_mysql = tree, target, keeps_fulltext, is_of_mysql
+        self._reader = ClauseReader(tree.tokens, KEPT_OF_MYSQL if is_of_mysql else ())
+
+    def edits(self) -> Iterator[Edit]:
+        """Yield the edits of the statement."""
+        match self._tree.node:
+            case CreateTableStatement() as node:
+                yield from self._create_table(node)
+            case AlterTableStatement() as node:
+                yield from self._alter_table(node)
+            case IndexStatement() as node:
+                yield from self._index(node)
+            case RenameTablesStatement(condition=condition):
+                yield from self._listed([(0, len(self._tree.tokens) - 1)], self._condition(condition))
+            case SchemaStatement(verb="CREATE" | "ALTER", options=options):
+                yield from self._listed([options], self._reader.marks(ClausePlace.SCHEMA, *options))
+            case _:
+                return
+
+    # Statements
+
+    def _create_table(self, node: CreateTableStatement) -> Iterator[Edit]:
+        if node.or_replace and not self._target.has_or_replace:
+            # Behind CREATE. The table is dropped before.
+            yield from self._listed([(0, len(self._tree.tokens) - 1)], [Mark(1, 2, Action.DROP)])
+        yield from self._elements(node.elements)
+        yield from self._listed(self._reader.items(*node.options), self._reader.marks(ClausePlace.TABLE, *node.options))
+        yield from self._partitioning(*node.partitioning)
+
+    def _alter_table(self, node: AlterTableStatement) -> Iterator[Edit]:
+        whole = (0, len(self._tree.tokens) - 1)
+        if node.ignore is not None:
+            yield from self._listed([whole], [Mark(*node.ignore, Action.DROP)])
+        # Edits of different lists: the comma that one takes is never another's.
+        yield from self._listed([whole], self._condition(node.condition))
+        marks = [mark for clause in node.clauses for mark in self._clause(clause)]
+        yield from self._listed([clause.span for clause in node.clauses], marks)
+        for clause in node.clauses:
+            if clause.is_list and not all(map(self._is_dropped, clause.elements)):
+                yield from self._elements(clause.elements)
+            elif clause.kind in {ClauseKind.ADD_PARTITION, ClauseKind.PARTITIONING}:
+                yield from self._partitioning(*clause.span)
+
+    def _index(self, node: IndexStatement) -> Iterator[Edit]:
+        marks = [
+            *self._condition(node.condition),
+            *self._reader.marks(ClausePlace.INDEX, *node.before_table),
+            *self._reader.marks(ClausePlace.INDEX, *node.options),
+        ]
+        yield from self._listed([(0, len(self._tree.tokens) - 1)], marks)
+
+    # Clauses of ALTER TABLE
+
+    def _clause(self, clause: AlterClause) -> Iterator[Mark]:
+        first, last = clause.span
+        match clause.kind:
+            case ClauseKind.DROP_CONSTRAINT | ClauseKind.ALTER_CONSTRAINT if not self._is_of_mysql:
+                yield Mark(first, last, Action.DROP)
+            # ADD goes with what it would have added.
+            case ClauseKind.ADD if all(map(self._is_dropped, clause.elements)):
+                yield Mark(first, last, Action.DROP)
+            case ClauseKind.ALTER_COLUMN if self._reader.sees(last - 1, "SET") and not self._target.has_column_visibility:
+                # SET VISIBLE or SET INVISIBLE: who sees the column without naming it.
+                yield Mark(first, last, Action.DROP)
+            case _:
+                yield from self._condition(clause.condition)
+                yield from self._inside_clause(clause)
+
+    def _inside_clause(self, clause: AlterClause) -> Iterator[Mark]:
+        last = clause.span[1]
+        match clause.kind:
+            case ClauseKind.ADD if not clause.is_list:
+                yield from self._element(clause.elements[0])
+            case ClauseKind.MODIFY | ClauseKind.CHANGE:
+                yield from self._reader.marks(ClausePlace.COLUMN, clause.body, last)
+            case ClauseKind.ALTER_INDEX:
+                yield from self._reader.marks(ClausePlace.INDEX, clause.body, last)
+            case ClauseKind.OTHER:
+                yield from self._options(*clause.span)
+            case ClauseKind.EXCHANGE_PARTITION:
+                yield from self._reader.marks(ClausePlace.EXCHANGE, clause.body, last)
+            case _:
+                return
+
+    def _options(self, first: int, last: int) -> Iterator[Mark]:
+        """Read options that follow one another, of the table and of ALTER TABLE itself."""
+        reader, at = self._reader, first
+        while found := reader.option(at, last):
+            place, end = found
+            yield from reader.marks(place, at, end, alters=True)
+            at = end + 1
+
+    # Elements and partitions
+
+    def _elements(self, elements: Sequence[Element]) -> Iterator[Edit]:
+        yield from self._listed([element.span for element in elements], [mark for element in elements for mark in self._element(element)])
+
+    def _element(self, element: Element) -> Iterator[Mark]:
+        if self._is_dropped(element):
+            yield Mark(*element.span, Action.DROP)
+            return
+        yield from self._condition(element.condition)
+        if element.kind is ElementKind.INDEX:
+            yield from self._reader.marks(ClausePlace.INDEX, element.body, element.span[1])
+        elif element.kind is ElementKind.COLUMN:
+            yield from self._reader.marks(ClausePlace.COLUMN, element.body, element.span[1])
+
+    def _is_dropped(self, element: Element) -> bool:
+        if (element.kind is ElementKind.CHECK and not self._is_of_mysql) or (element.index_kind == "FULLTEXT" and not self._keeps_fulltext):
+            return True
+        return is_impossible(self._tree, element, self._target)
+
+    def _partitioning(self, first: int, last: int) -> Iterator[Edit]:
+        """Edit PARTITION BY with its definitions, or the definitions of ADD and REORGANIZE PARTITION."""
+        reader = self._reader
+        begins = [n for n in range(first, last) if reader.sees(n, "(", "PARTITION")]
+        # PARTITION BY HASH (a) PARTITIONS 4 has no definitions.
+        end = begins[0] - 1 if begins else last
+        after = reader.marks(ClausePlace.PARTITION, reader.closing(begins[0]) + 1, last) if begins else ()
+        yield from self._listed([(first, last)], [*reader.marks(ClausePlace.PARTITION, first, end), *after])
+        if begins:
+            items = reader.items(begins[0] + 1, reader.closing(begins[0]) - 1)
+            yield from self._listed(items, [mark for span in items for mark in self._partition(*span)])
+
+    def _partition(self, first: int, last: int) -> Iterator[Mark]:
+        reader = self._reader
+        # After PARTITION and its name.
+        yield from reader.marks(ClausePlace.PARTITION, first + 2, last)
+        for at in range(first, last):
+            if reader.sees(at, "(", "SUBPARTITION") and not self._is_of_mysql:
+                yield Mark(at, reader.closing(at), Action.DROP)
+
+    # Conditions, lists
+
+    def _condition(self, condition: Span | None) -> list[Mark]:
+        """MySQL knows IF [NOT] EXISTS of tables and schemas only."""
+        if condition is None:
+            return []
+        words = " ".join(token.keyword for token in self._tree.tokens[condition[0] : condition[1] + 1])
+        return [Mark(*condition, Action.REPLACE, f"/*M! {words} */ /*T! {words} */")]
+
+    def _listed(self, items: list[Span], marks: Iterator[Mark] | list[Mark]) -> Iterator[Edit]:
+        return list_edits(self._tree.text, self._tree.tokens, items, list(marks))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from applier.ddl.literal import quote_text
+from applier.ddl.tokens import quote_text
 
 
 class TypeFamily(StrEnum):

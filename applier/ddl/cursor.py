@@ -6,8 +6,7 @@ over a part, so that a part can be found again in the text.
 
 from collections.abc import Iterator, Sequence
 
-from applier.ddl.literal import Literal, is_introducer, literal_at
-from applier.ddl.tokens import DdlSyntaxError, Token, scan
+from applier.ddl.tokens import DdlSyntaxError, Literal, Token, is_introducer, literal_at, scan
 
 
 class Cursor:

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.ddl.column_parser import parse_column
+from applier.ddl.column_parser import names_charset, parse_column, parse_type, with_charset
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
-from applier.ddl.table_parser import table_charset
+from applier.ddl.table_draft import table_charset
 from applier.ddl.tokens import DdlSyntaxError, Token
 from applier.ddl.tree import (
     AlterClause,
@@ -24,7 +24,6 @@ from applier.ddl.tree import (
     Span,
     Tree,
 )
-from applier.ddl.type_parser import names_charset, parse_type, with_charset
 
 _REDEFINING: Final = frozenset({ClauseKind.MODIFY, ClauseKind.CHANGE})
 

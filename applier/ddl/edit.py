@@ -1,10 +1,10 @@
 """Edits of a statement's text: everything outside of them stays byte by byte as it is."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from applier.ddl.tokens import Token
+from applier.ddl.tokens import DdlSyntaxError, Token, scan
 from applier.ddl.tree import Span
 
 
@@ -126,3 +126,18 @@ def _spaced(text: str, tokens: Sequence[Token], at: int, *, is_first: bool) -> s
 
 
 TIDB_ONLY: Final = ("/*T! ", " */")
+
+
+def with_new_names(expression: str, names: Mapping[str, str]) -> str:
+    """Return an expression with its columns renamed. ``names``: casefolded old name -> new name. A function keeps its name."""
+    try:
+        tokens = scan(expression)
+    except DdlSyntaxError:
+        return expression
+    edits = []
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        new = names.get(token.text.casefold()) if token.is_name else None
+        is_call = token.kind == "word" and after is not None and after.kind == "("
+        if new is not None and new != token.text and not is_call:
+            edits.append(Edit(token.start, token.end, "`" + new.replace("`", "``") + "`"))
+    return edited(expression, edits)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from applier.ddl.alter_parser import read_table_name
 from applier.ddl.cursor import Cursor
-from applier.ddl.parser import parse
+from applier.ddl.parser import parse, read_table_name
 from applier.ddl.query_tables import QueryTables, query_of_view
 from applier.ddl.statement import DdlKind, DdlStatement, Site
 from applier.ddl.tokens import DdlSyntaxError

@@ -2,22 +2,34 @@
 
 Upstream has made something of its rows, and the stream does not say what. So a sink asks its rows whether the question matters, before
 anything has changed: a column without values, or with plain ones, is converted; anything else stops.
+
+Finds what a DDL gives to existing rows that only the server knows on which it runs: numbers, and what a default computes. Pure.
+
+A default may ask for random values, the user, a variable, the modes or the language of its session, or how many digits a division has.
+So what it computes counts as upstream's only if it is on the list of portable expressions.
+
+Writes the default that MySQL and TiDB give old rows of a new JSON column without one, for a sink that is a MariaDB. Pure.
+
+MySQL and TiDB put the JSON value ``null`` into old rows of ``ADD COLUMN j JSON NOT NULL``, and so does the SQLite sink. MariaDB's JSON is a
+text with a check: it puts '' there, which its own check refuses as soon as such a row is written again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.ddl.charset_text import NARROW
-from applier.ddl.column_parser import ParsedColumn, parse_column
+from applier.ddl.charset import NARROW
+from applier.ddl.column_parser import ParsedColumn, charset_within, converted_text, parse_column, parse_default
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.conversion_rule import EXACT, SERVER, Certainty, ConversionRule, PlainValues, conversion_rule
+from applier.ddl.definition_reader import defined_columns
+from applier.ddl.edit import Edit, edited
 from applier.ddl.parser import parse, parse_or_none
+from applier.ddl.portable_expression import Columns, is_portable_default
 from applier.ddl.remedy import CONVERTED
 from applier.ddl.table import DefaultKind
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, ElementKind, Span, Tree
-from applier.ddl.type_parser import charset_within, converted_text
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, Span, Tree
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 
@@ -175,3 +187,75 @@ def _parsed(tree: Tree, body: Span, name: str) -> ParsedColumn | None:
         return parse_column(tree.part(*body), name)
     except DdlSyntaxError:
         return None
+
+
+OWN_VALUES: Final = "the DDL numbers existing rows, or a default computes values for them: those may differ from upstream's"
+OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
+"""The session's variable (``DdlEvent.session``) of an ALTER TABLE whose TIMESTAMP columns get what the whole table decides."""
+
+_OPTIONS: Final = frozenset({"COLUMN_FORMAT", "STORAGE", "SET"})
+"""DEFAULT behind them is no value."""
+
+
+def own_values(query: str, columns: Callable[[], Columns]) -> str:
+    """Return which column gets such values; '' if none does. ``columns``: asks for those that the table has before the DDL."""
+    tree = parse_or_none(query)
+    return "" if tree is None else next(_columns(tree, columns), "")
+
+
+def _columns(tree: Tree, columns: Callable[[], Columns]) -> Iterator[str]:
+    if not isinstance(tree.node, AlterTableStatement):
+        return
+    for clause in tree.node.clauses:
+        for element in clause.elements:
+            if element.kind is ElementKind.COLUMN and element.name is not None:
+                words = {token.keyword for token in tree.tokens[element.body : element.span[1] + 1]}
+                if words & {"AUTO_INCREMENT", "SERIAL"} or _is_computed(tree, element, element.name.text, columns):
+                    yield element.name.text
+
+
+def _is_computed(tree: Tree, element: Element, name: str, columns: Callable[[], Columns]) -> bool:
+    """Return whether the default of an added column computes what another server may compute otherwise."""
+    at = _place_of_default(tree, element)
+    if at is None:
+        return False
+    try:
+        default = parse_default(tree.part(at + 1, element.span[1]))
+        if default is None or default.kind is not DefaultKind.EXPRESSION:
+            return False
+        added = parse_column(tree.part(element.body, element.span[1]), name).definition.type
+    except DdlSyntaxError:
+        return True
+    return not is_portable_default(default.text, columns(), added)
+
+
+def _place_of_default(tree: Tree, element: Element) -> int | None:
+    depth, before = 0, ""
+    for at in range(element.body, element.span[1] + 1):
+        word = tree.tokens[at].keyword
+        depth += (word == "(") - (word == ")")
+        if word == "DEFAULT" and depth == 0 and before not in _OPTIONS:
+            return at
+        before = word
+    return None
+
+
+_DEFAULT: Final = " /*M! DEFAULT 'null' */"
+"""MariaDB alone executes it; MySQL takes no default of JSON that is a literal."""
+
+
+def with_json_defaults(query: str) -> str:
+    """Return an ALTER TABLE of a MySQL or TiDB with that default of each new JSON column that is NOT NULL; other statements unchanged."""
+    tree = parse_or_none(query)
+    if tree is None:
+        return query
+    if not isinstance(tree.node, AlterTableStatement):
+        return query
+    edits = []
+    for column in defined_columns(tree):
+        is_json = column.type is not None and column.type.family is TypeFamily.JSON
+        not_null = [last for first, last in column.nullability if tree.tokens[first].keyword == "NOT"]
+        if is_json and not_null and not (column.formerly or column.has_default or column.generation):
+            end = tree.tokens[not_null[-1]].end
+            edits.append(Edit(end, end, _DEFAULT))
+    return edited(query, edits)

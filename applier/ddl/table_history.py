@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applier.ddl.adaptation import is_impossible, is_left_out
-from applier.ddl.check_name import checks_after
-from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX
-from applier.ddl.generated_name import TIDB, Naming, TableNames, with_generated_names
+from applier.ddl.clause import ADD_FULLTEXT_INDEX
+from applier.ddl.generated_name import TIDB_NAMING, Naming, TableNames, checks_after, with_generated_names
 from applier.ddl.names import parse_ddl
 from applier.ddl.parser import parse_or_none
 from applier.ddl.statement import DdlKind, DdlStatement
@@ -49,7 +48,7 @@ class Past:
     table, and asks before each that is about an index.
     """
 
-    def __init__(self, target: Target, naming: Naming = TIDB) -> None:
+    def __init__(self, target: Target, naming: Naming = TIDB_NAMING) -> None:
         self.rules = target, naming
         self._all: list[PastDdl] = []
         # Where the statements about a name are, and under None those that may be about every name.

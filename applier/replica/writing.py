@@ -9,7 +9,7 @@ from threading import Event
 
 from applier.coordinator import Coordinator
 from applier.coordinator.step import ApplyRows, ApplySegment
-from applier.ddl.postcondition import added_columns
+from applier.ddl.conditions import added_columns
 from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, ProtocolError, RetryableSinkError, SourceError
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.range_report import RangeId

@@ -22,8 +22,8 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.kafka.tso import later_by
 from applier.sources.port import Source
+from applier.sources.ticdc.tso import later_by
 from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
 from applier.spark.runner import SparkRunner

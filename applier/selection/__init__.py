@@ -5,13 +5,9 @@ DDLs of routed tables come out of it with the sink's names. So nothing behind a 
 """
 
 from applier.selection.ddl_selection import select_ddl
-from applier.selection.event_filter import EventFilter
 from applier.selection.locations import Changes, Locations, moves_of
-from applier.selection.online_ddl import COPIES, LEFTOVERS, OnlineDdl, OnlineDdlMode
-from applier.selection.pattern import PatternError
-from applier.selection.route import Route
-from applier.selection.selection import EVERYTHING, TableSelection
-from applier.selection.table_filter import TableFilter
+from applier.selection.selection import COPIES, EVERYTHING, LEFTOVERS, EventFilter, OnlineDdl, OnlineDdlMode, Route, TableSelection
+from applier.selection.table_filter import PatternError, TableFilter
 
 __all__ = [
     "COPIES",

@@ -15,7 +15,7 @@ from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview
 from applier.sinks.run_end import StoredEnd
 from applier.sources.binlog.log_view import LogStatus
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.run_document import rounded
 from applier.status.source_view import SourceAnswer
 from applier.telemetry.run_state import lag_s as age_of

@@ -9,7 +9,7 @@ from applier.sources.binlog.log_view import LogStatus, LogView
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 
 
 class SourceAnswer(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
 from applier.model.segment import is_past
-from applier.sources.kafka.tso import later_by
+from applier.sources.ticdc.tso import later_by
 from applier.verify.difference import RangeResult, RowDifference, RowState, TableResult
 from applier.verify.reader import DIGEST_BITS, NOTHING, Checksum, Key, Reader, Scope, Sides, Value
 from applier.verify.table_pair import TablePair

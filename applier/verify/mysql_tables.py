@@ -5,10 +5,10 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
+from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.type_parser import parse_type
 from applier.model.events import TableName
 from applier.mysql.information_schema import CatalogueView, Row, read_view
 from applier.planner.catalogue import ColumnDescription

@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from applier.ddl.column_parser import parse_type
 from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.type_parser import parse_type
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.model.position import Ts

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from applier.coordinator import StreamStatus
 from applier.model.position import Offset, Stream, Ts
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
 
 NOON_S = 1_700_000_000

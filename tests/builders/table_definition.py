@@ -1,10 +1,8 @@
 """Definitions of tables from their statements."""
 
-from applier.ddl.alteration import alter
 from applier.ddl.parser import parse
 from applier.ddl.table import TableDefinition
-from applier.ddl.table_draft import TableDraft
-from applier.ddl.table_parser import parse_table
+from applier.ddl.table_draft import TableDraft, alter, parse_table
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement
 
 

@@ -11,7 +11,7 @@ from applier.model.rejected_event import EventPlace, KeptRecord, RejectedEvent
 from applier.sinks.bookkeeping import glance
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteState
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_access import FRESH_S, SinkAccess
 from tests.contract.replica_on_database import CREATE, DatabaseReplica, settings
 

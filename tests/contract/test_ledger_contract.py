@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Connection, inspect
 
 from applier.ddl import identity
-from applier.ddl.generated_name import TIDB
+from applier.ddl.generated_name import TIDB_NAMING
 from applier.ddl.table_history import PastDdl
 from applier.ddl.target import Target
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
@@ -100,7 +100,7 @@ def test_what_waits_and_what_may_come_again_have_indexes(books: Bookkeeping, con
     }
 
 
-RULES = Target(has_expression_indexes=False), TIDB
+RULES = Target(has_expression_indexes=False), TIDB_NAMING
 
 
 def index(ledger: Ledger, connection: Connection, ts: int, query: str, state: DdlState = DdlState.DONE, *, table: str = "t") -> DdlIdentity:

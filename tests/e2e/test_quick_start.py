@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from sqlalchemy.engine import make_url
 
 from applier.demo.simulator.mysql_oracle import connect
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from tests.builders import wire
 from tests.rig.dump_directory import DUMPLING, HEAD
 from tests.rig.program import ROOT, Program

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.demo.comparison import durable_state
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.operation import ActionType, UpstreamStep, action_type

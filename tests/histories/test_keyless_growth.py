@@ -5,7 +5,7 @@ import pytest
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import NO_TS, Stream
 from applier.planner.keyless import AmbiguousRows
-from applier.sources.kafka.tso import later_by
+from applier.sources.ticdc.tso import later_by
 from tests.builders.handwritten import CREATE_SCHEMA, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, record
 from tests.rig.fake_source import FakeSource

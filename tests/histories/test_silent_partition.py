@@ -19,7 +19,7 @@ from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, begin
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource, MemoryReader

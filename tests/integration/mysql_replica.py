@@ -19,7 +19,7 @@ from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome
-from applier.sources.kafka.tso import physical_ms
+from applier.sources.ticdc.tso import physical_ms
 from tests.rig.clean_server import clean_server
 
 SHOP = "applier_test_shop"

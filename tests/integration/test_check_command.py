@@ -16,7 +16,7 @@ from applier.cli.main import run
 from applier.demo.simulator.mysql_oracle import connect
 from applier.sinks.factory import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from tests.builders import wire
 from tests.rig.least_privilege import make_user
 

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import NeedsOperator
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from tests.integration.mysql_replica import SHOP, Replica, read, run, states
 from tests.unit.sinks.sqlite.test_ddl_time_zone import CASES, MOMENT, ROW, TABLE
 

@@ -15,7 +15,7 @@ from applier.model.events import DdlEvent
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.refusal import LOCK_WAIT_TIMEOUT
 from applier.sinks.mysql.ddl.sessions import sessions_with, wait_until_ended
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, definitions, engine, read, replica, run, states
 from tests.integration.tcp_proxy import proxy_to

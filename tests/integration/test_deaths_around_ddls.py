@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer.options import LogRecord

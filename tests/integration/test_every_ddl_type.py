@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from applier.ddl.ddl_type import REPLICATED, ddl_type_name
-from applier.ddl.policy import default_policy
+from applier.ddl.policy import REPLICATED, ddl_type_name, default_policy
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import ApplierError
 from applier.sinks.mysql.ddl import runner

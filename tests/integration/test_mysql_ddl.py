@@ -11,7 +11,7 @@ from applier.ddl import identity
 from applier.model.errors import FatalSinkError, Fenced, NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.ledger_entry import DdlState
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, definitions, read, replica, run, states
 from tests.integration.run_process import started
 from tests.integration.sent_statements import sent_statements

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.generated_name import MYSQL, TableNames, with_generated_names
+from applier.ddl.generated_name import MYSQL_NAMING, TableNames, with_generated_names
 from applier.model.errors import NeedsOperator
 from applier.sinks.ledger_entry import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, read, run
@@ -104,6 +104,6 @@ def test_the_names_that_the_server_itself_gives_are_known(shop: Replica, url: st
     made = dict.fromkeys((name.casefold() for name in indexes(url)), ())
     run(url, alter)
     wanted = indexes(url)
-    named = with_generated_names(alter, TableNames(made), MYSQL)
-    run(url, f"DROP TABLE {SHOP}.t", with_generated_names(create, TableNames(), MYSQL), named)
+    named = with_generated_names(alter, TableNames(made), MYSQL_NAMING)
+    run(url, f"DROP TABLE {SHOP}.t", with_generated_names(create, TableNames(), MYSQL_NAMING), named)
     assert indexes(url) == wanted

@@ -11,8 +11,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import Column, ColumnShape, Flag, PlacedRow, RowEvent, Shape
 from applier.model.position import Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_key, decode_record, encode_key, image_decoder, images_decoder
-from applier.sources.open_protocol.escape import unquote
-from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass
+from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass, unquote
 from tests.builders.wire import VERSION, dump, frame, head, read_vectors, record
 from tests.rig.placing import assert_faces_agree, place_record
 

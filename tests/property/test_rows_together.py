@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, RowKind, Shape, TableName
 from applier.model.position import Stream
-from applier.sources.open_protocol import OpenProtocolPlacer, row_head
-from applier.sources.open_protocol.head import read_head
+from applier.sources.open_protocol import OpenProtocolPlacer
+from applier.sources.open_protocol import row_run as row_head
 from applier.sources.open_protocol.matcher import intern_shape
+from applier.sources.open_protocol.record import read_head
 from applier.sources.open_protocol.row_run import KnownTable
 from applier.sources.port import Record
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text

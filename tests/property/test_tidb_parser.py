@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
-from applier.ddl.clause_rewriting import without_ignored_clauses
-from applier.ddl.comment import as_tidb_reads
+from applier.ddl.clause import without_ignored_clauses
 from applier.ddl.generated_name import TableNames, with_generated_names
+from applier.ddl.tokens import as_tidb_reads
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from tests.rig.tidb_parser import TidbParser, tidb_parser

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from applier.check import everything, machine, sink
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ddl, resolved, row
 from tests.builders.wire import column, integer_key
 from tests.rig.walked_feed import WalkedFeed, begun

@@ -17,12 +17,12 @@ from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stre
 from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline
 from applier.selection import EVERYTHING
-from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since, later_by
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.large_row import REFUSED
 from applier.sources.peek import single_record
 from applier.sources.port import Record
 from applier.sources.start import StartPoint, StoredPlace
+from applier.sources.ticdc.tso import TSO_TIMELINE, holds_all_since, later_by
 
 _BATCH = 500
 

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.operation import UpstreamStep
 from applier.model.position import NO_TS, Ts
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 
 TICK_S = 0.01
 DELIVERY_S = 120

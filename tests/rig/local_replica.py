@@ -24,8 +24,8 @@ from applier.sinks.quarantine import SkipRule
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.source import BinlogSource
 from applier.sources.binlog.timeline import read_state
-from applier.sources.kafka.tso import TSO_TIMELINE
 from applier.sources.port import Source
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer, SilentObserver
 from tests.rig.local_runner import LocalRunner

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from applier.model.errors import FatalSinkError, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.app import PageParts, StatusApp
 from applier.status.history import RecentHistory
 from applier.status.http_endpoint import StatusServer

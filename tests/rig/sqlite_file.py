@@ -12,7 +12,7 @@ from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.names import quote
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import open_engine
-from applier.sources.kafka.tso import physical_ms
+from applier.sources.ticdc.tso import physical_ms
 
 NOON = Ts(1_700_000_000_123 << 18)
 """2023-11-14 22:13:20.123 UTC."""

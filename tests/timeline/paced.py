@@ -9,7 +9,7 @@ from applier.coordinator.step import ApplySegment, Evict
 from applier.model.events import TableName
 from applier.model.position import Listing, PartitionExtent, Stream
 from applier.model.range_report import RangeReport, ResumePoint, RowCount, TableRows
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 
 START_MS = 1_764_000_000_000
 ROW_BYTES = 200

@@ -14,8 +14,8 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
+from applier.sources.compiled import ROWS_TO_REPLACE, CompiledShapes
 from applier.sources.open_protocol import OPEN_PROTOCOL, matcher
-from applier.sources.open_protocol.compiled import ROWS_TO_REPLACE, CompiledShapes
 from applier.tasks.listen import ListenTask, listen
 from tests.builders.handwritten import ddl as wire_ddl
 from tests.builders.handwritten import log_of, row

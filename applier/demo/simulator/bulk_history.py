@@ -20,7 +20,7 @@ from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.demo.simulator.schema import Table, column, index, primary
 from applier.model.events import TableName
 from applier.model.position import Stream, Ts
-from applier.sources.kafka.tso import LOGICAL_BITS, physical_ms
+from applier.sources.ticdc.tso import LOGICAL_BITS, physical_ms
 
 SALES = Table(
     name=TableName("bulk", "sales"),

@@ -15,7 +15,7 @@ from applier.demo.simulator.table_family import FAMILY_TABLES, LAB_SCHEMA, USUAL
 from applier.demo.simulator.workload import FreeWork, MoneyWork, OrderWork, Transaction, total_of
 from applier.model.events import TableName
 from applier.model.position import Ts
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 
 _START_MS = 1_764_000_000_000  # 2025-11-24: timestamps far above 2^53
 _FREE_FAMILIES = (TableFamily.SEATS, TableFamily.WORDS, TableFamily.TYPES, TableFamily.KEYLESS)

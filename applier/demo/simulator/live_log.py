@@ -13,7 +13,7 @@ from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sources.kafka.tso import LOGICAL_BITS, physical_ms
+from applier.sources.ticdc.tso import LOGICAL_BITS, physical_ms
 
 BATCH = 16
 KEPT_RESOLVED = 6

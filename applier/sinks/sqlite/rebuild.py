@@ -7,11 +7,11 @@ through ``conversion.py``; new columns take what MySQL gives existing rows. All 
 import sqlite3
 from typing import Final
 
-from applier.ddl.charset_text import NARROW, holder
+from applier.ddl.charset import NARROW, holder
 from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.ddl.edit import with_new_names
 from applier.ddl.portable_expression import named_columns
 from applier.ddl.remedy import BY_HAND, PLAIN_COLUMN
-from applier.ddl.renamed_columns import with_new_names
 from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.table_draft import DraftColumn
 from applier.model.errors import NeedsOperator

@@ -7,13 +7,11 @@ satisfies (the table to drop is absent, the very same table exists) is done; wha
 import sqlite3
 from typing import Any, Final, assert_never
 
-from applier.ddl.alteration import alter, changes_partitioned_rows, emptied_partitions
-from applier.ddl.own_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
+from applier.ddl.old_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
 from applier.ddl.parser import parse
 from applier.ddl.remedy import BY_HAND, OTHER_ROWS
 from applier.ddl.table import TableDefinition
-from applier.ddl.table_draft import TableDraft
-from applier.ddl.table_parser import parse_index, parse_table
+from applier.ddl.table_draft import TableDraft, alter, changes_partitioned_rows, emptied_partitions, parse_index, parse_table
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import (
     AlterTableStatement,

@@ -7,8 +7,8 @@ from itertools import takewhile
 from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
-from applier.ddl.generated_name import MYSQL, TIDB, TableNames, with_generated_names
-from applier.ddl.index_names import depends_on_names
+from applier.ddl.generated_name import MYSQL_NAMING, TIDB_NAMING, TableNames, with_generated_names
+from applier.ddl.stated_keys import depends_on_names
 from applier.ddl.table import PRIMARY, IndexPart, TableDefinition
 from applier.ddl.target import UPSTREAM
 from applier.model.events import DdlEvent
@@ -19,7 +19,7 @@ from applier.sinks.sqlite.session import raw
 
 def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent) -> DdlEvent:
     """Return the DDL with upstream's names in its text."""
-    naming, before = MYSQL if ddl.is_of_log else TIDB, TableNames()
+    naming, before = MYSQL_NAMING if ddl.is_of_log else TIDB_NAMING, TableNames()
     statement = parse_ddl(ddl)
     if statement is not None and statement.needs and depends_on_names(ddl.query):
         name = statement.needs[0].fold()

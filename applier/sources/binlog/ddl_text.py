@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from applier.ddl.collation import collation_edits
+from applier.ddl.charset import collation_edits
 from applier.ddl.cursor import Cursor
 from applier.ddl.edit import Edit, edited
 from applier.ddl.parser import parse

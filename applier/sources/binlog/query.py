@@ -12,10 +12,8 @@ from itertools import pairwise
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, read_ddl
-from applier.ddl.dml_tables import changed_tables
-from applier.ddl.json_default import with_json_defaults
-from applier.ddl.old_values import MARIADB, MYSQL, SERVER_KIND
-from applier.ddl.own_values import OLD_TIMESTAMPS
+from applier.ddl.old_values import MARIADB, MYSQL, OLD_TIMESTAMPS, SERVER_KIND, with_json_defaults
+from applier.ddl.query_tables import changed_tables
 from applier.ddl.remedy import BY_HAND
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
 from applier.ddl.tree import (

@@ -21,17 +21,15 @@ from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
 from applier.model.timeline import Timeline
 from applier.sources.kafka import error_code
-from applier.sources.kafka.connection_error import ConnectionErrors
-from applier.sources.kafka.error_meaning import failed
+from applier.sources.kafka.error_meaning import ConnectionErrors, failed, refusals_as_config_errors
 from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
-from applier.sources.kafka.refused_property import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.sources.kafka.topic_settings import TopicSettings, is_mock, topic_policies
-from applier.sources.kafka.tso import TSO_TIMELINE, holds_all_since, later_by
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
 from applier.sources.start import StartPoint, StoredPlace
+from applier.sources.ticdc.tso import TSO_TIMELINE, holds_all_since, later_by
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""

@@ -15,8 +15,7 @@ from confluent_kafka.admin import AdminClient
 from applier.model.errors import SourceError
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.topic_name import is_named, is_pattern
-from applier.sources.kafka.connection_error import PATIENCE_S, ConnectionErrors
-from applier.sources.kafka.error_meaning import failed
+from applier.sources.kafka.error_meaning import PATIENCE_S, ConnectionErrors, failed
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 
 BEGINNINGS_S: Final = 5.0

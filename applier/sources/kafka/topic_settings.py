@@ -3,16 +3,19 @@
 Compaction keeps the last record of each key. The key of a row's record is its transaction and table, so that of a transaction's rows in
 one table the last one is left; nothing in the records shows it. So the settings are asked for: of each topic when it is first seen, and
 of all of them now and then.
+
+Which topics the user may read: asked of the brokers, since a topic without records shows nothing.
 """
 
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # its stubs forget the last two
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # its stubs forget the last two  # type: ignore[attr-defined] # its stubs forget the first one
 
 from applier.model.errors import NeedsOperator
+from applier.sources.kafka.error_meaning import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings
 
 INTERVAL_S: Final = 60.0
@@ -100,3 +103,33 @@ class TopicSettings:
             if topic not in self._unexamined:
                 LOGGER.warning("topic_not_examined", extra={"topic": topic, "reason": reason})
         self._unexamined |= unexamined.keys()
+
+
+NEEDED: Final = frozenset({AclOperation.READ, AclOperation.ALL, AclOperation.ANY})
+
+
+def unreadable_topics(settings: KafkaSettings, topics: Collection[str]) -> list[str] | None:
+    """Return the topics that the user may not read; None if the brokers do not tell (old ones, and mock clusters)."""
+    if not topics:
+        return []
+    with refusals_as_config_errors(settings):
+        admin = AdminClient(settings.client())
+    wanted, patience_s = sorted(topics), settings.unreachable_after_s
+    try:
+        # A mock cluster does not answer the question itself.
+        if is_mock(admin.list_topics(wanted[0], timeout=patience_s)):
+            return None
+    except KafkaException:
+        return None
+    answers = admin.describe_topics(TopicCollection(wanted), include_authorized_operations=True, request_timeout=patience_s)
+    unreadable = []
+    for topic, answer in answers.items():
+        try:
+            operations = answer.result().authorized_operations
+        except KafkaException:
+            return None
+        if not operations:
+            return None
+        if not NEEDED.intersection(operations):
+            unreadable.append(str(topic))
+    return unreadable

@@ -4,11 +4,11 @@ May import ``model`` and ``sources.port``. Read ``decoder`` first: it is what ot
 ``decode_record`` for whole events, ``OpenProtocolPlacer`` and ``image_decoder`` for the applier's rows.
 """
 
-from applier.sources.open_protocol.claim_check import ClaimCheckStore, read_claim_check
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
-from applier.sources.open_protocol.event import decode_record
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
+from applier.sources.open_protocol.large_row import ClaimCheckStore, read_claim_check
 from applier.sources.open_protocol.placer import OpenProtocolPlacer
+from applier.sources.open_protocol.record import decode_record
 from applier.sources.row_key import KEYLESS, decode_key, encode_key
 
 __all__ = [

@@ -13,9 +13,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from applier.model.events import ColumnShape, Flag, Shape
-from applier.sources.open_protocol.compiled import MAX_SHAPES, CompiledShapes
-from applier.sources.open_protocol.value import VALUE_CLASSES, ValueClass
-from applier.sources.open_protocol.value_codec import Fix, fix_of, value_type, values_of
+from applier.sources.compiled import MAX_SHAPES, CompiledShapes
+from applier.sources.open_protocol.value import VALUE_CLASSES, Fix, ValueClass, fix_of, value_type, values_of
 from applier.sources.row_key import KEYLESS, canonical_float, encode_plain
 
 _HANDLE_KEY = int(Flag.HANDLE_KEY)

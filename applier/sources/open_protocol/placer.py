@@ -2,31 +2,105 @@
 
 Rows that follow one another are a run (``row_run``), whichever tables they belong to; other events end it. So most of what a row costs
 is paid per run: one call for hundreds of images.
+
+What is still known of an unreadable event: which rows it is about.
+
+A row event whose key can be read, although something else in it cannot, leaves a marker for each key (``MARKER_IMAGE``).
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
 from struct import Struct
 from struct import error as StructError  # noqa: N812 - a class
-from typing import Final
+from typing import Any, Final
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, TableName
-from applier.model.position import Offset, Place, Stream
+from applier.model.events import (
+    MARKER_IMAGE,
+    AdminEvent,
+    ColumnShape,
+    DdlEvent,
+    LeftOutTable,
+    PlacedRow,
+    ResolvedEvent,
+    RowKind,
+    Shape,
+    TableName,
+)
+from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, TableSelection, select_ddl
-from applier.sources.open_protocol.body import read_row
-from applier.sources.open_protocol.event import locate, read_plain, require_body
-from applier.sources.open_protocol.framing import split_record
-from applier.sources.open_protocol.head import ROW, Head, read_head
 from applier.sources.open_protocol.large_row import REFUSED, LargeRowPlacer, WholeRowSources
-from applier.sources.open_protocol.matcher import begin_range
-from applier.sources.open_protocol.row_head import RowHeads
-from applier.sources.open_protocol.row_parse import place_parsed
-from applier.sources.open_protocol.row_run import AFTER, DELETED, END, KnownShapes, RunRow, place_row, place_run, run_row, split_old
-from applier.sources.open_protocol.salvage import event_head, markers_of
+from applier.sources.open_protocol.matcher import begin_range, intern_shape
+from applier.sources.open_protocol.record import (
+    DDL,
+    ROW,
+    Head,
+    locate,
+    read_head,
+    read_plain,
+    read_row,
+    require_body,
+    split_record,
+    split_row,
+)
+from applier.sources.open_protocol.row_run import (
+    AFTER,
+    DELETED,
+    END,
+    KnownShapes,
+    RowHeads,
+    RunRow,
+    place_parsed,
+    place_row,
+    place_run,
+    run_row,
+    split_old,
+)
+from applier.sources.open_protocol.value import is_handle, read_column
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
+from applier.sources.row_key import canonical_float, encode_key
+from applier.sources.ticdc.json_text import is_valid_text, parse
+
+
+def event_head(head: Head | None) -> EventHead | None:
+    """Return what the event key says; None if it cannot be read."""
+    return None if head is None else EventHead(Ts(head.ts), TableName(head.scm, head.tbl), head.t == DDL)
+
+
+def markers_of(head: Head | None, body: bytes | None) -> list[PlacedRow]:
+    """Return a marker for each row that the event is about, as far as its keys can be read; [] for what is no row event."""
+    if head is None or head.t != ROW or body is None:
+        return []
+    try:
+        row = split_row(body)
+        after, old, deleted = (_columns(bytes(raw)) for raw in (row.u, row.p, row.d))
+    except ProtocolError:
+        return []
+    images = [image for image in ({**after, **old} if old else {}, after, deleted) if image]
+    markers = [marker for image in images if (marker := _marker(head, image)) is not None]
+    return list({marker.key: marker for marker in markers}.values())
+
+
+def _columns(data: bytes) -> dict[str, Any]:
+    document = parse(data)
+    return document if isinstance(document, dict) and all(map(is_valid_text, document)) else {}
+
+
+def _marker(head: Head, image: dict[str, Any]) -> PlacedRow | None:
+    try:
+        handle = {name: read_column(name, members) for name, members in image.items() if is_handle(name, members)}
+    except ProtocolError:
+        return None
+    if not handle:
+        return None
+    columns = tuple(ColumnShape(name, column.mysql_type, column.flags) for name, column in handle.items())
+    shape = intern_shape(Shape(head.scm, head.tbl, columns))
+    values = (handle[column.name].value for column in shape.handle_key)
+    key = encode_key([canonical_float(value) if isinstance(value, float) else value for value in values])
+    return PlacedRow(head.ts, int(RowKind.UPSERT), shape, key, MARKER_IMAGE)
+
 
 RUN_ROWS: Final = 256
 """Rows of a run, more or less. What one call decodes should stay in the processor's cache: 512 rows of 40 columns cost a fifth more."""

@@ -21,7 +21,7 @@ from applier.demo.simulator.encoder import VERSION, Encoder, frame
 from applier.demo.simulator.item_encoder import wire_columns
 from applier.demo.simulator.json_text import Flavour
 from applier.model.position import Ts
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 from tests.bench.suite.rows import order, orders
 
 ROWS = 100_000

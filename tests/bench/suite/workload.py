@@ -18,7 +18,7 @@ from applier.demo.simulator.operation import Row, RowChange, UpstreamStep
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.demo.simulator.schema import Table
 from applier.model.position import Ts
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 from tests.bench.suite.rows import MIXED, mixed, order, orders
 
 START_MS = 1_764_000_000_000

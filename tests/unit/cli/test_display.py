@@ -7,7 +7,7 @@ from rich.console import Console
 
 from applier.cli.display import PLAIN_INTERVAL_S, LiveObserver, PlainObserver, observer_for, summary
 from applier.model.position import NO_TS, Stream, Ts
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.run_state import Counts, RunState, StreamsView

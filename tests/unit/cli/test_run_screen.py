@@ -8,7 +8,7 @@ from rich.console import Console
 
 from applier.cli.display import render_run
 from applier.model.position import Stream, Ts
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.failing import Failing
 from applier.telemetry.run_state import Counts, Paused, RunState, StreamsView
 from applier.telemetry.stall import Stall

@@ -16,7 +16,7 @@ from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.sink import SqliteSink
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status import query as status_query
 from applier.status.app import StatusApp
 from applier.status.http_endpoint import StatusServer

@@ -11,7 +11,7 @@ from applier.model.position import Listing, Offset, PartitionExtent, Stream, Str
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.pause import Pause
 from applier.sinks.run_end import RunEnd, StoredEnd
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.health import Health, verdict_of
 from applier.status.replica_status import Findings, build_status, status_of_run
 from applier.status.source_view import SourceAnswer

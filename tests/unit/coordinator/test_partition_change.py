@@ -7,7 +7,7 @@ from applier.coordinator.rows_ahead import PartitionChange
 from applier.coordinator.stream_state import StreamState
 from applier.model.position import Offset, PartitionExtent, Ts
 from applier.model.range_report import Promises, RangeId, RangeReport
-from applier.sources.kafka.tso import later_by
+from applier.sources.ticdc.tso import later_by
 from tests.timeline.scenario import P0, P1
 
 POLICY = RowPolicy(by_table=False, settle_span=later_by(Ts(0), 600_000))

@@ -16,9 +16,9 @@ from applier.model.errors import ConfigError, ProtocolError, SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.factory import decoder_of
-from applier.sources.kafka.tso import physical_ms
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Record
+from applier.sources.ticdc.tso import physical_ms
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 
 PLACE = Place(Stream("feed", 3), Offset(8))

@@ -9,7 +9,7 @@ from applier.ddl.adaptation import (
     refuse_inexpressible,
     without_missing_indexes,
 )
-from applier.ddl.clause_rewriting import without_ignored_clauses
+from applier.ddl.clause import without_ignored_clauses
 from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent

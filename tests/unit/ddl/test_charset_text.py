@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.charset_text import holder
+from applier.ddl.charset import holder
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.check_name import checks_after, dropped_checks, with_dropped_checks
+from applier.ddl.generated_name import checks_after, dropped_checks, with_dropped_checks
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 

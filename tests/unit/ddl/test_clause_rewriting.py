@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.ddl.clause import CLAUSES, ELEMENT_DECISIONS, Clause, ClausePlace
-from applier.ddl.clause_rewriting import ADD_FULLTEXT_INDEX, without_ignored_clauses
+from applier.ddl.clause import ADD_FULLTEXT_INDEX, CLAUSES, ELEMENT_DECISIONS, Clause, ClausePlace, without_ignored_clauses
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.sinks.mysql.ddl.rewrite import sink_statement

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.collation import with_tidb_collations
+from applier.ddl.charset import with_tidb_collations
 
 BIN = " COLLATE utf8mb4_bin"
 

@@ -3,8 +3,7 @@
 from itertools import groupby
 from pathlib import Path
 
-from applier.ddl.ddl_type import DDL_TYPE_NAMES, REPLICATED
-from applier.ddl.policy import STOPS, default_policy
+from applier.ddl.policy import DDL_TYPE_NAMES, REPLICATED, STOPS, default_policy
 from tests.rig.ddl_types import CASES, Stops, TypeCase
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "ddl_types.md"

@@ -3,9 +3,8 @@
 import pytest
 
 from applier.ddl.column_type import ColumnType
-from applier.ddl.expression_index import makes_unique_of_expression, without_unportable_uniqueness
-from applier.ddl.generated import KnownColumn
-from applier.ddl.generated_name import MYSQL, TIDB, TableNames, with_generated_names
+from applier.ddl.generated import KnownColumn, makes_unique_of_expression, without_unportable_uniqueness
+from applier.ddl.generated_name import MYSQL_NAMING, TIDB_NAMING, TableNames, with_generated_names
 
 INT, TEXT = ColumnType(base="int"), ColumnType(base="varchar", arguments=(40,))
 TABLE = {
@@ -71,7 +70,7 @@ def test_every_other_index_stays_as_it_is(query):
 
 @pytest.mark.parametrize(
     ("naming", "named", "unnamed", "other"),
-    [(TIDB, "c", "expression_index", "expression_index_2"), (MYSQL, "i", "functional_index", "functional_index_2")],
+    [(TIDB_NAMING, "c", "expression_index", "expression_index_2"), (MYSQL_NAMING, "i", "functional_index", "functional_index_2")],
 )
 def test_a_plain_index_has_the_name_that_upstream_gave_the_unique_one(naming, named, unnamed, other):
     query = "CREATE TABLE t (f FLOAT, CONSTRAINT c UNIQUE i ((f + 1)), UNIQUE ((f + 2)), CONSTRAINT UNIQUE KEY ((f + 3)))"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.ddl.foreign_key_name import has_foreign_keys, with_free_names
-from applier.ddl.index_names import depends_on_names, found_by_name
+from applier.ddl.generated_name import has_foreign_keys, with_free_names
+from applier.ddl.stated_keys import depends_on_names, found_by_name
 
 REST = "FOREIGN KEY (a) REFERENCES p (i)"
 

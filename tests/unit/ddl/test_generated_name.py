@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.generated_name import MYSQL, TableNames, with_generated_names
+from applier.ddl.generated_name import MYSQL_NAMING, TableNames, with_generated_names
 
 NOTHING = TableNames()
 BEFORE = TableNames({"a": ("a",), "expression_index": (), "primary": ("c",)}, foreign_keys=3)
@@ -128,4 +128,4 @@ def test_what_a_statement_adds_has_the_names_of_tidb(query: str, wanted: str) ->
     ],
 )
 def test_the_names_of_mysql(query: str, wanted: str) -> None:
-    assert with_generated_names(query, BEFORE if query.startswith("ALTER") else NOTHING, MYSQL) == wanted
+    assert with_generated_names(query, BEFORE if query.startswith("ALTER") else NOTHING, MYSQL_NAMING) == wanted

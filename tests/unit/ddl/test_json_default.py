@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.json_default import with_json_defaults
+from applier.ddl.old_values import with_json_defaults
 
 
 @pytest.mark.parametrize(

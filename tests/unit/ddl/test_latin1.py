@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.latin1 import with_latin1_as_utf8
+from applier.ddl.charset import with_latin1_as_utf8
 
 KEPT = " CHARACTER SET latin1 COLLATE latin1_bin"
 

@@ -3,8 +3,7 @@
 import pytest
 
 from applier.ddl.cursor import Cursor
-from applier.ddl.literal import quote_text
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tokens import DdlSyntaxError, quote_text
 
 
 @pytest.mark.parametrize(

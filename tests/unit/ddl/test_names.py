@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.ddl import DdlKind, ddl_type_name, identity, parse_ddl, same_ddl, touches
-from applier.ddl.ddl_type import DDL_TYPE_NAMES
+from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.model.events import DdlEvent, FoldedName, TableName
 
 RECORDS = json.loads((Path(__file__).parents[2] / "data" / "ddl_statements.json").read_text())

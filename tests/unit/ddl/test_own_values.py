@@ -3,7 +3,7 @@
 import pytest
 
 from applier.ddl.column_type import ColumnType
-from applier.ddl.own_values import own_values
+from applier.ddl.old_values import own_values
 
 COLUMNS = {
     "a": ColumnType(base="int"),

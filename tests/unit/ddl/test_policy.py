@@ -2,8 +2,7 @@
 
 import pytest
 
-from applier.ddl.ddl_type import DDL_TYPE_NAMES, REPLICATED
-from applier.ddl.policy import SKIPPED, STOPS, is_skipped
+from applier.ddl.policy import DDL_TYPE_NAMES, REPLICATED, SKIPPED, STOPS, is_skipped
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.position import Ts

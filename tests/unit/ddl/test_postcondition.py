@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.postcondition import Postcondition, postconditions_of
+from applier.ddl.conditions import Postcondition, postconditions_of
 
 
 def there(what: str, *names: str) -> list[Postcondition]:

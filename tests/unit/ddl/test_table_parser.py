@@ -5,7 +5,7 @@ import pytest
 from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
 from applier.ddl.parser import parse
 from applier.ddl.table import IndexDefinition, IndexPart, TableDefinition
-from applier.ddl.table_parser import parse_index
+from applier.ddl.table_draft import parse_index
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import IndexStatement
 from applier.model.errors import NeedsOperator

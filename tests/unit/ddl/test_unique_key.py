@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.unique_key import UniqueKey, unique_keys_of
+from applier.ddl.stated_keys import UniqueKey, unique_keys_of
 
 
 def key(name: str, *columns: str) -> UniqueKey:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
-from applier.ddl.type_parser import parse_type
 from applier.ddl.zone_use import in_zone_of_need, zone_uses
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent

@@ -16,11 +16,11 @@ ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 ALLOWED = {
     ("sinks/bookkeeping/bookkeeping.py", "ts > MAX_INTEGER"): "what a column of the bookkeeping can hold",
-    ("sources/open_protocol/head.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
+    ("sources/open_protocol/record.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
     ("dataframe/changelog.py", "ts <= MAX_TS"): "what a column of Spark can hold",
     ("dataframe/changelog.py", "ts > MAX_TS"): "what a column of Spark can hold",
     ("dataframe/table_columns.py", "ts >= found.ts"): "a running maximum: the newest description of a column",
-    ("sources/kafka/tso.py", "earliest_record_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS"): "times of two clocks, with a margin",
+    ("sources/ticdc/tso.py", "earliest_record_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS"): "times of two clocks, with a margin",
     ("dump/moment.py", "len({moment.start_ts for moment in found}) > 1"): "how many there are",
     ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",
     ("tasks/range_summary.py", "max_ts > self.max_ts"): "a running maximum",

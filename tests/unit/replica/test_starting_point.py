@@ -12,8 +12,8 @@ from applier.replica.starting_ts import choose_start, refuse_future
 from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.settings import SinkSettings
-from applier.sources.kafka.tso import TSO_TIMELINE, physical_ms
 from applier.sources.start import StartPoint
+from applier.sources.ticdc.tso import TSO_TIMELINE, physical_ms
 from tests.rig.fake_source import FakeSource
 
 TS = Ts(458173202432000001)

@@ -15,7 +15,7 @@ from applier.sources.binlog.server import LogFile
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.timeline import StoredTimeline, read_state
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_status import Findings, as_object, build_status
 from applier.status.run_document import run_document
 from applier.status.source_view import SourceAnswer

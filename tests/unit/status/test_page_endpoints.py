@@ -8,7 +8,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.app import EndNotice, PageParts, StatusApp, has_token, is_known_host, names_of
 from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE

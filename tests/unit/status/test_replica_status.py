@@ -12,7 +12,7 @@ from applier.model.position import Listing, Offset, PartitionExtent, Stream, Str
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
 from applier.sinks.progress import Fence, Progress
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.health import verdict_of
 from applier.status.replica_status import Findings, as_object, build_status
 from applier.status.source_view import SourceAnswer

@@ -15,7 +15,7 @@ from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Ts
 from applier.model.timeline import DIGITS
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, use_format, use_level, use_timeline
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver

@@ -8,7 +8,7 @@ import pytest
 
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
-from applier.sources.kafka.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings

@@ -9,7 +9,7 @@ import stamina
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
 from applier.model.events import ColumnShape, Flag, Shape, TableName
 from applier.sources.open_protocol import image_decoder
-from applier.sources.open_protocol.image_writer import encode_image
+from applier.sources.open_protocol.image_codec import encode_image
 from applier.upstream import row_lookup
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings

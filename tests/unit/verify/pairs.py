@@ -1,7 +1,7 @@
 """Tables of two sides on one line each, for the tests of the comparison."""
 
+from applier.ddl.column_parser import parse_type
 from applier.ddl.cursor import Cursor
-from applier.ddl.type_parser import parse_type
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.verify.table_pair import ColumnPair, ServerKind, SideColumn, SideTable, TablePair, pair_columns, pair_tables
 

@@ -3,7 +3,7 @@
 from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.producer.state import ProducerState
 from applier.model.position import Ts
-from applier.sources.kafka.tso import LOGICAL_BITS
+from applier.sources.ticdc.tso import LOGICAL_BITS
 
 _EMPTY_BATCH = frame([])
 

@@ -9,7 +9,7 @@ from applier.demo.simulator.producer.resolving import advance_checkpoint, begin_
 from applier.demo.simulator.producer.sending import send_moved, send_some
 from applier.demo.simulator.producer.state import ProducerState
 from applier.model.position import Ts
-from applier.sources.kafka.tso import physical_ms
+from applier.sources.ticdc.tso import physical_ms
 
 
 class Producer:

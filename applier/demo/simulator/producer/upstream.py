@@ -9,7 +9,7 @@ from applier.demo.simulator.item import DdlItem, Item, ItemMaker, RowItem
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer.options import ProducerOptions
 from applier.model.position import Ts
-from applier.sources.kafka.tso import physical_ms
+from applier.sources.ticdc.tso import physical_ms
 
 
 class UpstreamSteps:

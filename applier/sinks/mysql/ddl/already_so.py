@@ -13,7 +13,7 @@ from sqlalchemy import ColumnClause, LargeBinary, cast, exists, literal, select
 from sqlalchemy import column as sql_column
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.postcondition import Postcondition, postconditions_of
+from applier.ddl.conditions import Postcondition, postconditions_of
 from applier.model.events import DdlEvent, TableName
 from applier.mysql.names import spellings, sql_name
 from applier.mysql.quoting import quote_identifier

@@ -6,8 +6,8 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
-from applier.ddl.check_name import DroppedCheck, dropped_checks, with_dropped_checks
-from applier.ddl.generated_name import MYSQL as NAMING
+from applier.ddl.generated_name import MYSQL_NAMING as NAMING
+from applier.ddl.generated_name import DroppedCheck, dropped_checks, with_dropped_checks
 from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator

@@ -5,8 +5,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.expression_index import makes_unique_of_expression
-from applier.ddl.generated import Known, defines_generated, keyed_virtual, unknown_values
+from applier.ddl.generated import Known, defines_generated, keyed_virtual, makes_unique_of_expression, unknown_values
 from applier.ddl.remedy import PLAIN_COLUMN
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
 from applier.ddl.adaptation import refuse_inexpressible
-from applier.ddl.postcondition import conditional_columns
+from applier.ddl.conditions import conditional_columns
 from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.mysql.names import names_asked_once

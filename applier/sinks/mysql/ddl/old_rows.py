@@ -7,10 +7,10 @@ from sqlalchemy import Connection, exists, literal, quoted_name, select
 from sqlalchemy import column as sql_column
 
 from applier.ddl import parse_ddl
+from applier.ddl.column_parser import parse_type, with_charset
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import DdlEvent, TableName
 from applier.mysql.names import spellings, sql_name
 from applier.mysql.quoting import quote_identifier, quote_table

@@ -1,6 +1,6 @@
 """Refuses a DDL that numbers existing rows, or computes values for them that another server computes otherwise."""
 
-from applier.ddl.own_values import OWN_VALUES, own_values
+from applier.ddl.old_values import OWN_VALUES, own_values
 from applier.ddl.remedy import BY_HAND
 from applier.model.errors import NeedsOperator
 from applier.sinks.mysql.ddl.old_rows import OldTable

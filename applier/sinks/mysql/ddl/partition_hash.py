@@ -12,8 +12,8 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.alteration import emptied_partitions
 from applier.ddl.parser import parse
+from applier.ddl.table_draft import emptied_partitions
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName

@@ -8,14 +8,12 @@ from types import MappingProxyType
 from typing import Final
 
 from applier.ddl.adaptation import adapted
-from applier.ddl.clause_rewriting import in_words_of, without_ignored_clauses
-from applier.ddl.collation import with_tidb_collations
-from applier.ddl.comment import as_tidb_reads
-from applier.ddl.expression_index import without_unportable_uniqueness
-from applier.ddl.generated import Known, in_generated_words_of
-from applier.ddl.json_default import with_json_defaults
-from applier.ddl.latin1 import with_latin1_as_utf8
+from applier.ddl.charset import with_latin1_as_utf8, with_tidb_collations
+from applier.ddl.clause import in_words_of, without_ignored_clauses
+from applier.ddl.generated import Known, in_generated_words_of, without_unportable_uniqueness
+from applier.ddl.old_values import with_json_defaults
 from applier.ddl.target import UPSTREAM, Target
+from applier.ddl.tokens import as_tidb_reads
 from applier.model.events import DdlEvent
 from applier.sinks.mysql.ddl.spelling import NOTHING, Spellings, respelled
 

@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.collation import TIDB_DEFAULTS
-from applier.ddl.comment import as_tidb_reads
+from applier.ddl.charset import TIDB_DEFAULTS
 from applier.ddl.parser import parse
-from applier.ddl.tokens import Token
+from applier.ddl.tokens import Token, as_tidb_reads
 from applier.ddl.tree import SchemaStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent

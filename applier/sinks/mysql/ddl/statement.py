@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
-from applier.ddl.comment import as_tidb_reads
+from applier.ddl.tokens import as_tidb_reads
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.mysql.errors import ErrorVerdict, code_of, meaning_of, server_text
 from applier.mysql.names import names_asked_once, spellings

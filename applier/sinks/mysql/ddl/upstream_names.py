@@ -12,9 +12,16 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import parse_ddl
-from applier.ddl.foreign_key_name import has_foreign_keys, with_free_names
-from applier.ddl.generated_name import MYSQL, TIDB, Columns, TableNames, with_generated_names
-from applier.ddl.index_names import depends_on_names, found_by_name
+from applier.ddl.generated_name import (
+    MYSQL_NAMING,
+    TIDB_NAMING,
+    Columns,
+    TableNames,
+    has_foreign_keys,
+    with_free_names,
+    with_generated_names,
+)
+from applier.ddl.stated_keys import depends_on_names, found_by_name
 from applier.ddl.table_history import TableHistory
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
@@ -46,7 +53,7 @@ def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent, t
 
 
 def _with_index_names(connection: Connection, past: PastDdls, ddl: DdlEvent, target: Target) -> DdlEvent:
-    naming, before = MYSQL if ddl.is_of_log else TIDB, TableNames()
+    naming, before = MYSQL_NAMING if ddl.is_of_log else TIDB_NAMING, TableNames()
     statement = parse_ddl(ddl)
     if statement is not None and statement.needs and depends_on_names(ddl.query):
         name = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())

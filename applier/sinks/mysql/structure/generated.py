@@ -4,12 +4,12 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
+from applier.ddl.column_parser import parse_type, with_charset
 from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
 from applier.ddl.generated import Known, KnownColumn, computed_otherwise, computes_number
 from applier.ddl.table import PRIMARY
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.type_parser import parse_type, with_charset
 from applier.model.events import FoldedName, TableName
 from applier.mysql.information_schema import CatalogueView, Row, read_view
 from applier.sinks.mysql.structure.column import column_of

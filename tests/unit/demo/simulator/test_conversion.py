@@ -2,9 +2,9 @@
 
 import pytest
 
+from applier.ddl.column_parser import parse_type
 from applier.ddl.conversion_rule import Certainty, PlainValues, conversion_rule
 from applier.ddl.cursor import Cursor
-from applier.ddl.type_parser import parse_type
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.alteration import convert
 from applier.demo.simulator.conversion import converting_types

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.own_values import OLD_TIMESTAMPS
+from applier.ddl.old_values import OLD_TIMESTAMPS
 from applier.model.errors import NeedsOperator
 from tests.rig.sqlite_file import SqliteFile
 

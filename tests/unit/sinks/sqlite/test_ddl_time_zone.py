@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
-from applier.sources.kafka.tso import ts_at
+from applier.sources.ticdc.tso import ts_at
 from tests.rig.sqlite_file import SqliteFile
 
 MOMENT = datetime(2021, 3, 4, 20, 6, 7, tzinfo=UTC)

@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 
 from applier.model.errors import SourceError
 from applier.replica.recovery import is_transient
-from applier.sources.kafka.connection_error import ConnectionErrors
+from applier.sources.kafka.error_meaning import ConnectionErrors
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 
 SECRET = "hunter-2"  # noqa: S105 - a mark that is looked for

@@ -9,7 +9,7 @@ from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient
 from applier.sources.kafka.error_meaning import failed
-from applier.sources.kafka.reading import Reading
+from applier.sources.kafka.reader import Reading
 from applier.sources.kafka.settings import KafkaSettings
 
 SECRET = "hunter-2"  # noqa: S105 - a mark that is looked for

@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from applier.model.errors import SourceError
 from applier.model.position import PartitionExtent, Stream
 from applier.sources.kafka import error_code, extent_query
-from applier.sources.kafka.connection_error import ConnectionErrors
+from applier.sources.kafka.error_meaning import ConnectionErrors
 from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.settings import KafkaSettings
 

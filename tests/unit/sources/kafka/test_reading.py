@@ -9,8 +9,8 @@ from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.sources.kafka import error_code
-from applier.sources.kafka.connection_error import PATIENCE_S
-from applier.sources.kafka.reading import Reading
+from applier.sources.kafka.error_meaning import PATIENCE_S
+from applier.sources.kafka.reader import Reading
 from applier.sources.kafka.settings import KafkaSettings
 
 SETTINGS = KafkaSettings(bootstrap_servers="b:1", topics=("t",), group_id="g", unreachable_after_s=30.0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from applier.model.position import MAX_TS, NO_TS, Ts
 from applier.model.timeline import CLOCK_SKEW_MS
-from applier.sources.kafka.tso import LOGICAL_BITS, datetime_of, holds_all_since, implausible, physical_ms, ts_at
+from applier.sources.ticdc.tso import LOGICAL_BITS, datetime_of, holds_all_since, implausible, physical_ms, ts_at
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.events import RowOperation
-from applier.sources.open_protocol import compression
-from applier.sources.open_protocol.body import read_ddl, read_image, read_row
-from applier.sources.open_protocol.compression import unpack_lz4, unpack_snappy
+from applier.sources.open_protocol.record import read_ddl, read_image, read_row
+from applier.sources.ticdc import compression
+from applier.sources.ticdc.compression import unpack_lz4, unpack_snappy
 from tests.builders.wire import dump, integer_key, text
 
 IMAGE = {"id": integer_key(1), "name": text("a")}

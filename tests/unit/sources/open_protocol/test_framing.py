@@ -6,7 +6,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, ResolvedEvent, RowEvent
 from applier.model.position import NO_TS
 from applier.sources.open_protocol import decode_record
-from applier.sources.open_protocol.framing import split_record
+from applier.sources.open_protocol.record import split_record
 from tests.builders.wire import TS, VERSION, dump, frame, head, integer_key, record
 
 ROW = (head(), {"u": {"id": integer_key(1)}})

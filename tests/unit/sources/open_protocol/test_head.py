@@ -1,7 +1,7 @@
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.sources.open_protocol.head import read_head
+from applier.sources.open_protocol.record import read_head
 from tests.builders.wire import TS, dump
 
 

@@ -8,7 +8,8 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind, Shape
 from applier.model.position import Offset, Place, Stream
-from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder, row_head, row_run
+from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder, row_run
+from applier.sources.open_protocol import row_run as row_head
 from applier.sources.open_protocol.value import VALUE_CLASSES
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 from tests.rig.placing import assert_faces_agree, place_record

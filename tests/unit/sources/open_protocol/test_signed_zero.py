@@ -4,8 +4,8 @@ import pytest
 
 from applier.model.events import ColumnShape, Shape
 from applier.sources.open_protocol import image_decoder
-from applier.sources.open_protocol.body import read_image
 from applier.sources.open_protocol.image_codec import images_decoder
+from applier.sources.open_protocol.record import read_image
 
 
 @pytest.mark.parametrize("flags", [1, 65])

@@ -2,9 +2,8 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Column
-from applier.sources.open_protocol.document import parse
-from applier.sources.open_protocol.escape import unquote
-from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, read_column
+from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, read_column, unquote
+from applier.sources.ticdc.json_text import parse
 from tests.builders.wire import column
 
 

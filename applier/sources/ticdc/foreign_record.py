@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from applier.model.errors import OTHER_PROTOCOL, ProtocolError
-from applier.sources.open_protocol.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
+from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
 
 NO_SCHEMA_ID: Final = bytes(4)
 SIMPLE_AVRO: Final = frozenset(b"\x16" + bytes((kind, kind)) + b"\x02" for kind in (0, 2, 4, 6))
