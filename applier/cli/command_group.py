@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "skip": "Skip an event by its place or its commit timestamp.",
     "ddl": "Show the ledger of DDLs, or settle an unfinished DDL.",
     "quarantine": "Show the quarantined events, or settle them.",
+    "docs": "Print a page of the documentation.",
 }
 """Name of a command -> the first sentence of its help. Command ``x`` is ``applier.cli.x.x``: a function, or a Typer with subcommands."""
 

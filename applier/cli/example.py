@@ -72,6 +72,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "quarantine drop": ("applier quarantine drop --stream changefeed/0 --offset 157",),
     "quarantine retry": ("applier quarantine retry --stream changefeed/0 --offset 157 --event 3",),
+    "docs": ("applier docs", "applier docs quickstart", 'applier docs runbook --section "Exit codes"'),
 }
 """Command, with its subcommand -> lines that a shell takes."""
 

@@ -1,4 +1,4 @@
-"""Finds the files that the applier carries beside its code: ``sql/`` and ``migrations/``.
+"""Finds the files that the applier carries beside its code: ``sql/``, ``migrations/``, ``docs/``, the README and the changelog.
 
 An installed package and the zip for Spark hold them as ``applier/_data/…``; in a checkout they lie at the repository's root.
 """
@@ -17,6 +17,11 @@ CARRIED = "_data"
 def read_text(name: str) -> str:
     """Return the text of a carried file such as ``sql/queries.sql``; it works inside a zip. FileNotFoundError if there is none."""
     return _find(name).read_text(encoding="utf-8")
+
+
+def names(directory: str, suffix: str) -> list[str]:
+    """Return the names of the carried files of a directory such as ``docs`` that end with ``suffix``, sorted; it works inside a zip."""
+    return sorted(entry.name for entry in _find(directory).iterdir() if entry.name.endswith(suffix))
 
 
 @contextmanager

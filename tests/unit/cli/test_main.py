@@ -194,6 +194,7 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
         "skip",
         "ddl",
         "quarantine",
+        "docs",
     ]
 
 
