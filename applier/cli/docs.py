@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from applier.cli.output import print_line
-from applier.sinks.bookkeeping.carried_files import names, read_text
+from applier.database.carried_files import names, read_text
 
 DIRECTORY: Final = "docs"
 SUFFIX: Final = ".md"
@@ -22,7 +22,7 @@ HEADING: Final = re.compile(r"(#{1,6}) +(.+?) *#* *$")
 NEAREST: Final = 3
 
 
-class Section(NamedTuple):
+class Heading(NamedTuple):
     """A heading of a page: ``line`` is its index, ``level`` the number of its ``#``."""
 
     line: int
@@ -75,14 +75,14 @@ def section_text(text: str, title: str) -> str:
     return "\n".join(lines[chosen.line : end]).rstrip()
 
 
-def sections_of(text: str) -> Iterator[Section]:
+def sections_of(text: str) -> Iterator[Heading]:
     """Yield the headings of a page. What looks like one in a block of code is none."""
     is_code = False
     for number, line in enumerate(text.splitlines()):
         if line.lstrip().startswith(FENCE):
             is_code = not is_code
         elif not is_code and (heading := HEADING.match(line)):
-            yield Section(number, len(heading[1]), heading[2])
+            yield Heading(number, len(heading[1]), heading[2])
 
 
 def anchor_of(title: str) -> str:

@@ -53,8 +53,9 @@ COMMAND_LINES = sorted(
 @pytest.mark.parametrize("arguments", [pytest.param(a, id=f"{d}: {' '.join(a)}") for d, _, a in COMMAND_LINES])
 def test_a_documented_command_is_one_of_the_program(arguments):
     name, *rest = arguments
-    command = get_command(app) if name.startswith("-") else command_of(name)
-    while hasattr(command, "commands") and rest and not rest[0].startswith("-"):
+    is_option = name.startswith("-")
+    command = get_command(app) if is_option else command_of(name)
+    while not is_option and hasattr(command, "commands") and rest and not rest[0].startswith("-"):
         assert rest[0] in command.commands, arguments
         command, rest = command.commands[rest[0]], rest[1:]
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "-h"}

@@ -32,5 +32,5 @@ def test_a_documented_configuration_is_one_of_the_program(piece, tmp_path):
     given = tomllib.loads(re.sub(r'"(/(?:run|etc)/[^"]+)"', file_of, piece))
     # A piece that names its kind of source is complete without what Kafka's needs.
     needed = NEEDED | {"source": {}} if "kind" in given.get("source", {}) else NEEDED
-    merged = {section: needed.get(section, {}) | given.get(section, {}) for section in needed.keys() | given.keys()}
+    merged = given | {section: values | given.get(section, {}) for section, values in needed.items()}
     load_config(None, merged, environment={})
