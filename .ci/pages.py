@@ -47,7 +47,7 @@ HEAD: Final = """\
 - **Unknown keys are errors**, which suggest the nearest name. All errors are listed at once.
 - **Secrets** belong into the environment or into files: [Secrets](security.md#security).
 - **Sizes** are `"512MiB"`, `"2GiB"`; **seconds** are numbers; a **TSO** is a whole number.
-- `applier init` writes a file with comments. [`applier.example.toml`](../applier.example.toml) shows every key in its place.
+- `applier init` writes a file with comments. [`applier.example.toml`](../applier.example.toml) shows every key.
 """
 
 

@@ -17,7 +17,7 @@ _OPTION: Final = "options__"
 
 
 class ClaimCheckConfig(Section):
-    """The storage of the changefeed's large messages, and how it is read. ``options`` are those of fsspec's filesystem."""
+    """The storage of the changefeed's large messages, and how it is read. ``options`` go to fsspec's filesystem."""
 
     storage: str | None = None
     """``s3://bucket/path``, ``gcs://…``, ``azblob://…``, a directory, ``nfs:///mnt/…``. Object stores need the extra s3, gcs or azure."""

@@ -34,7 +34,7 @@ class KafkaSourceConfig(SelectedSource):
     bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
     """Kafka's brokers: `host:port`, separated by commas."""
     topics: Annotated[tuple[str, ...], BeforeValidator(split_text), AfterValidator(check_topics)]
-    """Names of topics, or patterns of them: ``"^cdc_.*"`` stands for all topics whose names match, also later ones."""
+    """Names of topics, or patterns of them: ``"^cdc_.*"`` matches all topics of such names, also later ones."""
     time_zone: Annotated[str, AfterValidator(check_time_zone)] = "UTC"
     """Zone of TIMESTAMP text on the wire: that of the TiCDC server. With daylight saving, one hour of a year is ambiguous."""
     ddl_time_zone: Annotated[str, AfterValidator(check_session_zone)] = ""

@@ -22,7 +22,7 @@ class SelectedSource(Section):
     route: tuple[RouteConfig, ...] = ()
     """Other names in the sink."""
     event_filter: tuple[EventFilterConfig, ...] = ()
-    """Kinds of events that are left out."""
+    """Kinds of events that are skipped."""
     on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
     """A record that cannot be read stops the run, or is stored in quarantine."""
     stall_after_s: Seconds = 60.0

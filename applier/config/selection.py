@@ -44,12 +44,12 @@ class RouteConfig(Section):
 
 
 class EventFilterConfig(Section):
-    """Events of some tables that are left out."""
+    """Events of some tables that are skipped."""
 
     tables: tuple[str, ...]
     """Upstream's tables, by the rules of ``source.tables``."""
     ignore: tuple[str, ...] = ()
-    """Kinds of events to leave out: insert, update, delete, all_dml, all_ddl, or a DDL type."""
+    """Kinds of events to skip: insert, update, delete, all_dml, all_ddl, or a DDL type."""
     ignore_sql: tuple[str, ...] = ()
 
     @model_validator(mode="before")

@@ -222,11 +222,11 @@ ELEMENT_DECISIONS: Final = (
     ElementDecision(
         "FOREIGN KEY of a table", "keep", "it is part of upstream's table; our sessions do not check it (foreign_key_checks = OFF)"
     ),
-    ElementDecision("VECTOR, COLUMNAR and HYBRID index", "TiDB only", "an index holds no rows; a later change of it is left out too"),
+    ElementDecision("VECTOR, COLUMNAR and HYBRID index", "TiDB only", "an index holds no rows; a later change of it is skipped too"),
     ElementDecision(
         "index of an expression, or with a condition",
         "keep where the server has it",
-        "else it is left out; a unique one stops the applier",
+        "else it is skipped; a unique one stops the applier",
     ),
     ElementDecision(
         "UNIQUE of an index of an expression",
@@ -452,7 +452,7 @@ ADD_FULLTEXT_INDEX: Final = 230
 def without_ignored_clauses(query: str, ddl_type: int = 0, target: Target = UPSTREAM) -> str:
     """Return the statement with only those clauses on which upstream has acted, in words that the sink's server understands.
 
-    Indexes that the server cannot have are left out; '' if nothing else is in the statement.
+    Indexes that the server cannot have are skipped; '' if nothing else is in the statement.
     """
     tree = parse_or_none(query)
     if tree is None:

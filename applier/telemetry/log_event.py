@@ -90,7 +90,7 @@ class LogEvent(StrEnum):
     RETRY = (
         "retry",
         logging.WARNING,
-        "something fails and is retried: one line at growing intervals, with the `attempt`, how long it fails, and when the run gives up",
+        "something fails and is retried: one line at growing intervals, with the `attempt`, how long it fails, and the end of the retries",
     )
     RETRY_ABANDONED = "retry_abandoned", logging.INFO, "a shutdown has ended the retries of an operation; the next start continues there"
     RECOVERING = "recovering", logging.INFO, "reloading state from the checkpoint, for this `reason`"
@@ -139,7 +139,11 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "the connection that walks ahead in the binlog was lost (`reason`, `cause`); it is opened again",
     )
-    BINLOG_CONNECTION_RESTORED = "binlog_connection_restored", logging.INFO, "that connection is open again, at the place where it was lost"
+    BINLOG_CONNECTION_RESTORED = (
+        "binlog_connection_restored",
+        logging.INFO,
+        "that connection is open again, at the position where it was lost",
+    )
     KAFKA_CLIENT = "kafka_client", logging.WARNING, "a line of librdkafka, Kafka's client"
     COMMAND_INTERRUPTED = "command_interrupted", logging.WARNING, "Ctrl-C has ended a command; `reason` says what that means"
     UNEXPECTED_ERROR = (

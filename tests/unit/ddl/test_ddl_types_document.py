@@ -34,7 +34,7 @@ def _outcome(case: TypeCase, sink: str) -> str:
 def _default(number: int) -> tuple[str, str]:
     name = DDL_TYPE_NAMES[number]
     policy = default_policy(name)
-    reasons = {"apply": "clauses that only TiDB has are left out, the rest is applied", "skip": "it changes no table and no row"}
+    reasons = {"apply": "clauses that only TiDB has are skipped, the rest is applied", "skip": "it changes no table and no row"}
     return policy, STOPS.get(name) or reasons[policy]
 
 
