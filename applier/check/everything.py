@@ -6,7 +6,6 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Final
 
-from applier.check.finding import CheckFinding, not_examined, of_error
 from applier.check.machine import examine_machine
 from applier.check.shared_facts import FactNotKnownError, SharedFacts
 from applier.check.sink import examine_sink
@@ -14,6 +13,7 @@ from applier.check.source import examine_source, name_of_source
 from applier.check.spark import examine_spark, spark_properties
 from applier.config import Config
 from applier.model.errors import ApplierError
+from applier.model.finding import CheckFinding, not_examined, of_error
 
 Group = Callable[[], Iterable[CheckFinding]]
 

@@ -7,13 +7,13 @@ from typing import Final
 
 from confluent_kafka.admin import AdminClient
 
-from applier.check.finding import CheckFinding, not_examined, of_error, ok
 from applier.check.shared_facts import SharedFacts
 from applier.check.topic_events import examine_events
 from applier.config import Config
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.coordinator.streams import check_excluded, check_known, is_required, missing
 from applier.model.errors import ApplierError, SourceError
+from applier.model.finding import CheckFinding, not_examined, of_error, ok
 from applier.model.position import Listing, Ts
 from applier.model.topic_name import is_pattern
 from applier.sinks.progress import Progress

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from applier.check.finding import CheckFinding, ok, problem, warning
 from applier.config import Config
 from applier.config.cores import usable_cores
+from applier.model.finding import CheckFinding, ok, problem, warning
 
 MIB: Final = 1024**2
 JAVA_BESIDE_HEAP: Final = 300 * MIB

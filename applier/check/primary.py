@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.model.errors import ApplierError, SourceError
 from applier.model.events import FoldedName, TableName
+from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
 from applier.mysql.grants import Grants, account_of, grant
 from applier.planner.table_check import DifferenceKind, silent_change
@@ -181,7 +181,7 @@ def foreign_key_findings(config: Config, changes: Mapping[FoldedName, str]) -> I
     found = sorted(table for table in changes if not config.acceptance.accepts(table, DifferenceKind.FOREIGN_KEY))
     if not found:
         yield ok(KEYS, "none changes rows that the binlog does not show")
-    elif config.sink.is_sqlite:
+    elif config.sink.kit.local:
         for table in found[:MOST_NAMED]:
             yield of_error(KEYS, silent_change(changes[table], remedy=NOT_EXECUTED).as_error(table=str(table)))
     else:

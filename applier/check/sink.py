@@ -1,27 +1,25 @@
-"""Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. ``mysql_server`` examines the server."""
+"""Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. The kit of its database examines the server."""
 
-import os
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.check.finding import CheckFinding, of_error, ok, problem, warning
-from applier.check.mysql_server import examine_mysql
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
 from applier.mysql.errors import NO_PRIVILEGE
 from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
 from applier.replica.sink_tables import NOT_EXECUTED, TableGuard
 from applier.replica.starting_ts import LOAD, not_loaded, starting_ts
-from applier.sinks.factory import open_sink
+from applier.sinks.kit import SinkDemand
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
-from applier.sinks.sqlite.session import database_path, require_file_place
+from applier.sinks.registry import open_sink
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
@@ -55,11 +53,10 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
     """Examine the sink. ``patience_s``: how long to wait for the tables of the topics; None: examine what takes no time alone."""
     shared.start_ts = Ts(config.source.start_ts)
     try:
-        if config.sink.is_sqlite and not (yield from _file_is_there(config, shared, is_whole=patience_s is not None)):
+        if config.sink.kit.local and not (yield from _local_is_there(config, shared, is_whole=patience_s is not None)):
             return
         # Without retries: somebody waits for the answer. In UTC: whether the server knows the zone is a finding of its own.
-        settings = replace(config.sink_settings(retries=0), time_zone="UTC")
-        with open_sink(settings) as sink:
+        with open_sink(replace(config.sink_settings(retries=0), time_zone="UTC")) as sink:
             overview, is_older = None, False
             try:
                 overview = sink.overview()
@@ -69,15 +66,14 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                     # A user who may not read the bookkeeping may lack more: all of it is named in one round.
                     if error.facts.get("code") in NO_PRIVILEGE:
                         shared.set_progress(None)
-                        yield from examine_mysql(config, shared, patience_s=patience_s, is_new=True)
+                        yield from _server(config, shared, patience_s, is_new=True)
                     return
                 is_older = FIRST not in str(error.facts[MISSING]).split()
             # At the beginning of a run only its command line tells the start.
             if patience_s is not None and not is_older:
                 dump = sink.loaded_dump.read() if overview is not None else None
                 yield from _beginning(config, shared, overview, dump)
-            if not config.sink.is_sqlite:
-                yield from examine_mysql(config, shared, patience_s=patience_s, is_new=overview is None)
+            yield from _server(config, shared, patience_s, is_new=overview is None)
             yield from _replica(config, overview)
             # In older bookkeeping are statements that explain differences, and they cannot be read.
             if patience_s is not None and not is_older:
@@ -88,13 +84,15 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
         shared.set_progress(None)
 
 
-def _file_is_there(config: Config, shared: SharedFacts, *, is_whole: bool) -> Generator[CheckFinding, None, bool]:
-    """Examine the place of SQLite's file; return whether there is more to examine."""
-    if (refused := sqlite_finding(config)) is not None:
-        yield refused
+def _local_is_there(config: Config, shared: SharedFacts, *, is_whole: bool) -> Generator[CheckFinding, None, bool]:
+    """Examine where a local database lies; return whether there is more to examine."""
+    try:
+        is_there = config.sink.kit.is_there(config.sink_settings())
+    except FatalSinkError as error:
+        yield of_error(REACHED, error)
         return False
     yield ok(REACHED, f"{config.sink.address} can be written")
-    if database_path(config.sink.full_url()).exists():
+    if is_there:
         return True
     yield ok(BOOKKEEPING, "is missing, as is the file; the next run makes both")
     if is_whole:
@@ -102,17 +100,24 @@ def _file_is_there(config: Config, shared: SharedFacts, *, is_whole: bool) -> Ge
     return False
 
 
-def sqlite_finding(config: Config) -> CheckFinding | None:
-    """Examine the file and its directory, without making either; None: all is well."""
-    path = database_path(config.sink.full_url())
-    try:
-        require_file_place(path)
-    except FatalSinkError as error:
-        return of_error(REACHED, error)
-    place = path if path.exists() else path.parent
-    if not os.access(place, os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
-        return problem(REACHED, f"the SQLite file cannot be written: {path}", "Let the applier's user write to it and to its directory")
-    return None
+def _server(config: Config, shared: SharedFacts, patience_s: float | None, *, is_new: bool) -> Iterator[CheckFinding]:
+    demand = SinkDemand(
+        is_new=is_new,
+        ddl_time_zone=config.source.ddl_time_zone,
+        updates_rows=isinstance(config.source_settings(), BinlogSettings),
+        schemas=None if patience_s is None else lambda: target_schemas(config, shared, patience_s),
+    )
+    return config.sink.kit.examine_server(config.sink_settings(retries=0), demand)
+
+
+def target_schemas(config: Config, shared: SharedFacts, patience_s: float) -> list[str]:
+    """Return the schemas that the replica writes, as far as its tables, the topics and the table filter show them."""
+    progress, selection = shared.progress(patience_s), config.source.selection()
+    known = {name.schema: name.schema for name in (progress.known_tables if progress is not None else ())}
+    seen = {table.schema.casefold(): table.schema for table in shared.tables(patience_s)}
+    named = [rule.partition(".")[0] for rule in config.source.tables if not rule.startswith("!")]
+    filtered = {selection.schema_name(name).casefold(): selection.schema_name(name) for name in named if name.replace("_", "").isalnum()}
+    return sorted(set({**known, **filtered, **seen}.values()))
 
 
 def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, dump: LoadedDump | None) -> Iterator[CheckFinding]:
@@ -180,8 +185,8 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
             except NeedsOperator as error:
                 yield of_error(TABLES, error)
         return
-    # Of SQLite, ``primary`` tells it: no file is needed for that.
-    if upstream is not None and not config.sink.is_sqlite:
+    # Of a local database ``primary`` tells it, before there is one.
+    if upstream is not None and not config.sink.kit.local:
         changes = {table: what for table, what in upstream.silent_changes().items() if table in tables}
         yield from lacking_keys(sink.foreign_keys(), changes, config.acceptance)
     expected = [*tables.values(), *new]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from applier.check.finding import CheckFinding
 from applier.check.kafka import examine_kafka
 from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
 from applier.check.time_zone import session_zone_finding
 from applier.config import Config
+from applier.model.finding import CheckFinding
 from applier.sources.binlog.settings import BinlogSettings
 
 KAFKA: Final = "Kafka"

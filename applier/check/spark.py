@@ -11,10 +11,10 @@ from typing import Final
 
 from pyspark import SparkConf
 
-from applier.check.finding import CheckFinding, of_error, ok, problem, warning
 from applier.config import Config
 from applier.config.choice import Consistency
 from applier.model.errors import ConfigError
+from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.spark.python_check import VERSION, check_local_python
 from applier.spark.session import is_submitted, refuse_speculation
 

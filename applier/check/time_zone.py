@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from applier.check.finding import CheckFinding, of_error, ok, warning
 from applier.config import Config
 from applier.ddl.zone_use import ZONE_REMEDY
 from applier.model.errors import ApplierError
+from applier.model.finding import CheckFinding, of_error, ok, warning
 from applier.upstream.session_zone import SessionZone
 
 CHECK: Final = "time zone"

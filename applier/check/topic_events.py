@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from applier.check.finding import CheckFinding, Severity, of_error, ok, problem, warning
 from applier.check.shared_facts import SharedFacts
 from applier.check.time_zone import zone_findings
 from applier.config import Config
@@ -14,6 +13,7 @@ from applier.config.choice import OnRejectedEvent
 from applier.coordinator.streams import has_held_records, is_required
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
+from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
 from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.selection import TableSelection

@@ -10,11 +10,11 @@ from typing import Annotated, Final
 import typer
 
 from applier.check.everything import examine_everything
-from applier.check.finding import CheckFinding, Severity
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
 from applier.cli.remedy import DEFAULT_CONFIG, remedy_for
 from applier.config import Config
+from applier.model.finding import CheckFinding, Severity
 from applier.run.assembly import as_submitted
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.telemetry.wording import count

@@ -15,10 +15,10 @@ from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, TableName
 from applier.model.position import Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
 
 ddl = typer.Typer(help=COMMANDS["ddl"])

@@ -1,27 +1,20 @@
 """``applier grants``: all GRANTs of one of the applier's users at once, with the names of the configuration."""
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import typer
+from sqlalchemy import make_url
 
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
-from applier.database.carried_files import read_text
-from applier.model.errors import ConfigError
-from applier.mysql.grants import account, all_tables
-from applier.sinks.address import sink_url
+from applier.mysql.grant_text import grants_of
 from applier.sinks.settings import SCHEMA
-
-EXAMPLE_USER: Final = re.compile(r"'(\w+)'@'%'")
-EXAMPLE_SCHEMA: Final = "shop"
-NOTE: Final = "-- `shop` stands for each replicated schema: name yours with --schema."
 
 
 class Role(StrEnum):
@@ -52,7 +45,7 @@ def _of_upstream(config: Config) -> str:
 
 
 TEXTS: Final = {
-    Role.SINK: _Text("grants.sql", lambda config: "" if config.sink.is_sqlite else _name(config.sink.full_url()), is_of_sink=True),
+    Role.SINK: _Text("grants.sql", lambda config: _name(config.sink.full_url()), is_of_sink=True),
     Role.BINLOG: _Text("grants_binlog.sql", _of_source),
     Role.UPSTREAM: _Text("grants_upstream.sql", _of_upstream),
     Role.VERIFY: _Text("grants_verify.sql", lambda _: ""),
@@ -73,12 +66,11 @@ def grants(
 ) -> None:
     """Print all GRANTs of a user, for an administrator to run."""
     settings = _settings(config)
-    if settings is not None and settings.sink.is_sqlite and TEXTS[role].is_of_sink:
-        raise ConfigError("SQLite has no users", remedy="Let the applier's user of the system write the file and its directory")
     named = user or ("" if settings is None else TEXTS[role].user(settings))
     chosen = list(schemas or ()) or ([] if settings is None else schemas_of(settings, role))
     bookkeeping = SCHEMA if settings is None else settings.sink.bookkeeping_schema
-    for line in lines_of(read_text(f"sql/{TEXTS[role].file}"), user=named, host=host, schemas=chosen, bookkeeping=bookkeeping):
+    render = settings.sink.kit.grants if settings is not None and TEXTS[role].is_of_sink else grants_of
+    for line in render(TEXTS[role].file, user=named, host=host, schemas=chosen, bookkeeping=bookkeeping):
         typer.echo(line)
 
 
@@ -88,7 +80,7 @@ def _settings(path: Path) -> Config | None:
 
 
 def _name(url: str) -> str:
-    return sink_url(url).username or ""
+    return make_url(url).username or ""
 
 
 def schemas_of(settings: Config, role: Role) -> list[str]:
@@ -98,17 +90,3 @@ def schemas_of(settings: Config, role: Role) -> list[str]:
     upstream = [name for name in named if name.replace("_", "").isalnum()]
     sink = [selection.schema_name(name) for name in upstream]
     return sorted({Role.SINK: set(sink), Role.VERIFY: {*upstream, *sink}}.get(role, set(upstream)))
-
-
-def lines_of(text: str, *, user: str, host: str, schemas: Sequence[str], bookkeeping: str) -> Iterable[str]:
-    """Yield the lines of a file of sql/ with these names instead of the example's. No ``schemas``: the example stays."""
-    if not schemas and f" {EXAMPLE_SCHEMA}.*" in text:
-        yield NOTE
-    for line in text.splitlines():
-        if line.startswith("--"):
-            yield line
-            continue
-        named = EXAMPLE_USER.sub(lambda found: account(user or found[1], host), line)
-        named = named.replace(f" {SCHEMA}.* ", f" {all_tables(bookkeeping)} ") if bookkeeping != SCHEMA else named
-        is_repeated = f" {EXAMPLE_SCHEMA}.* " in named and schemas
-        yield from (named.replace(f" {EXAMPLE_SCHEMA}.* ", f" {all_tables(schema)} ") for schema in schemas) if is_repeated else [named]

@@ -20,7 +20,7 @@ from applier.dump.log_place import start_of_dump
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
-from applier.sinks.address import sink_url
+from applier.sinks.registry import sink_url
 from applier.telemetry.wording import named_text
 
 SERVERS: Final = "127.0.0.1:9092"

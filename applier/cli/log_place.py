@@ -7,9 +7,9 @@ from applier.config import Config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import EventPlace
-from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
+from applier.sinks.registry import open_sink
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings

@@ -3,7 +3,7 @@
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import print_line
 from applier.cli.remedy import DEFAULT_CONFIG
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 
 
 def migrate(config: ConfigPath = DEFAULT_CONFIG) -> None:

@@ -16,9 +16,9 @@ from applier.cli.output import print_entries, print_line
 from applier.cli.remedy import DEFAULT_CONFIG, command_line
 from applier.config import Config
 from applier.model.errors import ConfigError, Fenced
-from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
+from applier.sinks.registry import open_sink
 from applier.telemetry.wording import count, operator
 
 replicas = typer.Typer(help=COMMANDS["replicas"])

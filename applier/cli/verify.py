@@ -15,11 +15,12 @@ from applier.cli.verify_view import as_lines, as_object, watcher_for
 from applier.config import Config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.choice import Consistency
+from applier.database.address import BadAddress
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
+from applier.mysql.address import read_server_url
 from applier.mysql.tls import Tls, TlsMode
 from applier.selection import PatternError, TableFilter
-from applier.sinks.address import MYSQL, BadAddress, read_address
 from applier.sinks.settings import SinkSettings
 from applier.verify.comparison import Patience
 from applier.verify.task import Task, perform
@@ -121,11 +122,9 @@ def _configured(settings: Config) -> tuple[SinkSettings, str]:
 def _given(text: str, password_file: Path | None, tls_ca: str | None) -> tuple[SinkSettings, str]:
     """Return how upstream is reached, and its address without the password."""
     try:
-        url = read_address(text)
+        url = read_server_url(text)
     except BadAddress as bad:
         raise ConfigError(f"--upstream {bad.problem}", remedy=URL_REMEDY) from None
-    if url.drivername not in MYSQL:
-        raise ConfigError("--upstream is no TiDB, MySQL or MariaDB", remedy=URL_REMEDY)
     password = os.environ.pop(PASSWORD, None)
     if password_file is not None:
         password = _content(password_file)

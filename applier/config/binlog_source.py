@@ -11,14 +11,12 @@ from applier.config.secret import SecretFile
 from applier.config.selected_source import SelectedSource
 from applier.config.selection import online_ddl_of
 from applier.config.tls import tls_of
-from applier.config.value import parse_url, refuse, split_text
+from applier.config.value import parse_server_url, refuse, split_text
 from applier.mysql.tls import Tls, TlsMode
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
-from applier.sinks.address import MYSQL
 from applier.sources.binlog.settings import BinlogSettings
 from applier.upstream.settings import UpstreamSettings
 
-URL_FORM: Final = "Write mysql+pymysql://applier@primary:3306/"
 SERVER_IDS: Final = "430000000-430000063"
 """Above the ids that people give to servers. 64 of them: as many connections that read at once."""
 IDS_FORM: Final = f'Write the first and the last of unused ids: "{SERVER_IDS}"'
@@ -101,8 +99,7 @@ class BinlogSourceConfig(SelectedSource):
     @classmethod
     def _check_url(cls, url: SecretStr) -> SecretStr:
         # Checked, but kept as it is: the parsed form would show the password in a repr.
-        if parse_url(url.get_secret_value()).drivername not in MYSQL:
-            raise refuse("is not a server of the MySQL family", URL_FORM)
+        parse_server_url(url.get_secret_value())
         return url
 
     @model_validator(mode="after")
@@ -123,10 +120,10 @@ class BinlogSourceConfig(SelectedSource):
     @property
     def address(self) -> str:
         """The URL with its password masked."""
-        return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
+        return parse_server_url(self.url.get_secret_value()).render_as_string(hide_password=True)
 
     def _full_url(self) -> str:
-        url = parse_url(self.url.get_secret_value())
+        url = parse_server_url(self.url.get_secret_value())
         password = self.password_file if self.password is None else self.password
         if password is not None:
             url = url.set(password=password.get_secret_value())

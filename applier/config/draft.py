@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.position import NO_TS, Ts
-from applier.sinks.address import sink_url
+from applier.sinks.registry import kit_of
 
 DEFAULT_NAME: Final = "replica"
 COMMON: Final = (
@@ -112,7 +112,7 @@ class ConfigDraft:
         ]
 
     def _password(self) -> list[str]:
-        if sink_url(self.url).drivername.startswith("sqlite"):
+        if kit_of(self.url).local:
             return []
         if self.password_file:
             return [f"password_file = {_quoted(self.password_file)}"]

@@ -1,6 +1,6 @@
 """``[source]`` with ``kind = "kafka"``: topics of a changefeed."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
@@ -12,16 +12,13 @@ from applier.config.section import Properties
 from applier.config.selected_source import SelectedSource
 from applier.config.time_zone import ambiguous_years, check_session_zone, check_time_zone
 from applier.config.tls import tls_of
-from applier.config.value import Whole, check_servers, check_topics, nearest, parse_url, refuse, split_text
+from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, refuse, split_text
 from applier.model.position import MAX_TS
 from applier.model.topic_name import PartitionLimits, is_named
 from applier.mysql.tls import Tls, TlsMode
-from applier.sinks.address import MYSQL
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.upstream.settings import UpstreamSettings
-
-UPSTREAM_FORM: Final = "Write mysql+pymysql://reader@tidb:4000/"
 
 PartitionCount = Annotated[Whole, Field(ge=1)]
 
@@ -87,8 +84,8 @@ class KafkaSourceConfig(SelectedSource):
     @classmethod
     def _check_upstream(cls, url: SecretStr | None) -> SecretStr | None:
         # Checked, but kept as it is: the parsed form would show the password in a repr.
-        if url is not None and parse_url(url.get_secret_value()).drivername not in MYSQL:
-            raise refuse("is not a server of the MySQL family", UPSTREAM_FORM)
+        if url is not None:
+            parse_server_url(url.get_secret_value())
         return url
 
     @model_validator(mode="after")
@@ -109,7 +106,7 @@ class KafkaSourceConfig(SelectedSource):
         """Return where upstream is; None if no address is configured. Its ``repr`` hides the password."""
         if self.upstream is None:
             return None
-        url = parse_url(self.upstream.get_secret_value())
+        url = parse_server_url(self.upstream.get_secret_value())
         password = self.upstream_password_file if self.upstream_password is None else self.upstream_password
         if password is not None:
             url = url.set(password=password.get_secret_value())

@@ -21,8 +21,8 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.kafka.settings import KafkaSettings
 
-LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a MySQL or MariaDB sink'
-SUBMITTED_REMEDY: Final = 'Run spark-submit with --master "local[*]", or use a MySQL or MariaDB sink'
+LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a sink on a server'
+SUBMITTED_REMEDY: Final = 'Run spark-submit with --master "local[*]", or use a sink on a server'
 
 
 class Config(Section):
@@ -48,8 +48,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_background(self) -> Self:
-        if self.ddl.background and self.sink.is_sqlite:
-            raise refuse("ddl.background is for MariaDB and MySQL: a SQLite file has one writer", "Remove ddl.background")
+        if self.ddl.background and self.sink.kit.local:
+            raise refuse(f"ddl.background is for servers: {self.sink.kit.local} has one writer", "Remove ddl.background")
         return self
 
     @model_validator(mode="after")
@@ -61,14 +61,14 @@ class Config(Section):
                 'source.dispatcher is missing: sink.consistency = "row" needs to know it',
                 'Set it to "table" or "index-value", as the changefeed has it; with any other dispatcher, remove sink.consistency',
             )
-        if self.sink.is_sqlite and (self.sink.writers or 1) > 1:
-            raise refuse("sink.writers: a SQLite file has one writer", "Remove sink.writers")
+        if self.sink.kit.local and (self.sink.writers or 1) > 1:
+            raise refuse(f"sink.writers: {self.sink.kit.local} has one writer", "Remove sink.writers")
         return self
 
     @property
     def writers(self) -> int:
         """How many tasks write at once: several with ``consistency = "row"`` only."""
-        if self.sink.consistency is not Consistency.ROW or self.sink.is_sqlite:
+        if self.sink.consistency is not Consistency.ROW or self.sink.kit.local:
             return 1
         return self.sink.writers or self.spark.writers
 
@@ -82,8 +82,8 @@ class Config(Section):
 
     def master_problem(self, master: str) -> str | None:
         """Return why the executors of ``master`` cannot write to the sink; None if they can."""
-        if self.sink.is_sqlite and not master.startswith("local"):
-            return "a SQLite sink needs a local Spark master"
+        if self.sink.kit.local and not master.startswith("local"):
+            return f"{self.sink.kit.local} as a sink needs a local Spark master"
         return None
 
     @property

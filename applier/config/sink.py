@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from applier.config.choice import Consistency, Keyless, OnRejectedEvent
 from applier.config.readable_file import ReadableFile
@@ -19,6 +19,8 @@ from applier.config.value import (
 from applier.mysql.tls import Tls, TlsMode
 from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
+from applier.sinks.kit import SinkKit
+from applier.sinks.registry import kit_of
 from applier.sinks.settings import SCHEMA, BulkLoad
 
 DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
@@ -64,6 +66,14 @@ class SinkConfig(Section):
         parse_url(url.get_secret_value())
         return url
 
+    @field_validator("bookkeeping_schema")
+    @classmethod
+    def _check_schema(cls, name: str, info: ValidationInfo) -> str:
+        # Without a right URL nothing is known of the database, and the URL is refused.
+        if "url" in info.data and kit_of(info.data["url"].get_secret_value()).is_system_schema(name.casefold()):
+            raise refuse(f"is a system schema of the database: {name!r}", "Choose an unused schema, for instance applier")
+        return name
+
     @field_validator("equal_rows_of")
     @classmethod
     def _check_equal_rows_of(cls, choices: dict[str, EqualRows]) -> dict[str, EqualRows]:
@@ -87,14 +97,14 @@ class SinkConfig(Section):
     def _check_password_and_tls(self) -> Self:
         if self.password is not None and self.password_file is not None:
             raise refuse("sets both password and password_file", "Remove one of them")
-        if self.tls != Tls() and self.is_sqlite:
-            raise refuse("sets TLS for a SQLite file", "Remove the tls_ keys")
+        if self.tls != Tls() and self.kit.local:
+            raise refuse(f"sets TLS for {self.kit.local}", "Remove the tls_ keys")
         return self
 
     @property
-    def is_sqlite(self) -> bool:
-        """Whether the sink is a SQLite file."""
-        return self.url.get_secret_value().startswith("sqlite")
+    def kit(self) -> SinkKit:
+        """The sink's database."""
+        return kit_of(self.url.get_secret_value())
 
     @property
     def equal_rows_rule(self) -> EqualRowsRule:
@@ -116,6 +126,6 @@ class SinkConfig(Section):
         url = parse_url(self.url.get_secret_value())
         password = self.password_file if self.password is None else self.password
         # A password from the environment overrides one in the URL; a file has none.
-        if password is not None and not self.is_sqlite:
+        if password is not None and not self.kit.local:
             url = url.set(password=password.get_secret_value())
         return url.render_as_string(hide_password=False)

@@ -5,6 +5,7 @@ a value only where it cannot be a secret.
 """
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Annotated, Any, Final
 
@@ -12,9 +13,10 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 from sqlalchemy.engine import URL
 
+from applier.database.address import BadAddress
 from applier.model.topic_name import is_pattern
-from applier.sinks.address import BadAddress, read_address
-from applier.sinks.reserved import SYSTEM_SCHEMAS
+from applier.mysql.address import read_server_url
+from applier.sinks.registry import read_address
 
 UNITS: Final = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4}
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
@@ -67,12 +69,9 @@ def parse_size(value: Any) -> Any:
 
 
 def check_schema(name: str) -> str:
-    """Accept a name that every sink takes unquoted, except the databases' own schemas."""
+    """Accept a name that every sink takes unquoted."""
     if not SCHEMA_NAME.fullmatch(name):
         raise refuse(f"is not a schema name: {name!r}", "Give 1 to 48 letters, digits and '_', with a letter first")
-    # sqlite…: SQLite reserves table names that begin so, and the schema is their prefix.
-    if name.casefold() in SYSTEM_SCHEMAS or name.casefold().startswith("sqlite"):
-        raise refuse(f"is a system schema of the database: {name!r}", "Choose an unused schema, for instance applier")
     return name
 
 
@@ -108,7 +107,16 @@ def _check_pattern(pattern: str) -> None:
 
 def parse_url(text: str) -> URL:
     """Read the URL of a sink. Messages never quote it, because it may hold a password."""
+    return _parsed(text, read_address)
+
+
+def parse_server_url(text: str) -> URL:
+    """Read the URL of an upstream, which is a server of the MySQL family, as ``parse_url`` does."""
+    return _parsed(text, read_server_url)
+
+
+def _parsed(text: str, read: Callable[[str], URL]) -> URL:
     try:
-        return read_address(text)
+        return read(text)
     except BadAddress as bad:
         raise refuse(bad.problem, bad.remedy) from None

@@ -19,8 +19,8 @@ from applier.demo.volume import Volume, volume_of
 from applier.model.errors import InvariantViolation, RetryableSinkError
 from applier.model.position import Ts
 from applier.model.segment import has_reached
-from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
+from applier.sinks.registry import open_sink
 from applier.telemetry.wording import count, time_text
 
 REPLAYS: Final = 4

@@ -9,8 +9,8 @@ from applier.config import Config
 from applier.dump.into_sink import check_replica, place_in_log, starting_ts_of
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
+from applier.sinks.registry import open_sink
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.start import GTIDS
 from applier.sources.binlog.state import SourceState

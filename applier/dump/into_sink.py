@@ -26,9 +26,9 @@ from applier.dump.target_tables import TargetTables
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
+from applier.sinks.registry import open_sink
 from applier.sources.binlog.dump import as_of_log
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
@@ -121,7 +121,7 @@ def _target(config: Config, inventory: Inventory) -> TargetTables | FileTarget:
     if twice:
         remedy = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
         raise ConfigError("two tables of the dump would be one in the sink", remedy=remedy, table=str(twice[0]))
-    target = FileTarget if config.sink.is_sqlite else TargetTables
+    target = FileTarget if config.sink.kit.local else TargetTables
     return target(config.sink_settings(), there, those_views)
 
 

@@ -18,6 +18,7 @@ from applier.dump.statements import Piece, PieceKind, pieces
 from applier.dump.whole_file import schema_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.sinks.registry import kit_of
 from applier.sinks.settings import SinkSettings
 
 NOTE_EVERY_S: Final = 5.0
@@ -144,7 +145,7 @@ class DumpLoad:
 
     @property
     def _is_file(self) -> bool:
-        return self.settings.url.startswith("sqlite")
+        return bool(kit_of(self.settings.url).local)
 
     def _session(self, file: DumpFile) -> RowSession | FileRows:
         definitions = self.definitions

@@ -17,7 +17,7 @@ from applier.replica.engine import Engine
 from applier.replica.starting_ts import choose_start, refuse_future
 from applier.run.decoding import decoder_for, zone_of_sessions
 from applier.run.pause import refuse_paused
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import open_source

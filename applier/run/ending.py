@@ -13,7 +13,7 @@ from typing import Final
 from applier.model.errors import ApplierError
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import KILLED_BY, Shutdown
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.log import spelled

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from applier.check.everything import examine_quickly
-from applier.check.finding import CheckFinding, Severity
 from applier.config import Config
 from applier.model.errors import ApplierError, ConfigError, FatalSinkError, NeedsOperator
+from applier.model.finding import CheckFinding, Severity
 from applier.replica.recovery import is_transient
 from applier.run.assembly import as_submitted
 from applier.run.ending import store_error

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from applier.sinks.registry import task_modules
+
 MODULES: Final = (
     "pyspark.worker",
     "applier.spark.runner",
     "applier.sources.open_protocol",
     "applier.sources.kafka.reader",
-    "applier.sinks.mysql.writer",
-    "applier.sinks.sqlite.writer",
 )
 """What tasks use, and no more: the sinks themselves (SQLAlchemy, migrations) would be twice the memory."""
 
@@ -28,7 +28,7 @@ MODULES: Final = (
 def main() -> None:
     """Import the modules, then serve Spark until it closes the standard input."""
     use_compiled_pyspark(sys.path)
-    for name in MODULES:
+    for name in (*MODULES, *task_modules()):
         importlib.import_module(name)
     gc.collect()
     # What was imported is neither searched for garbage nor written to, so that the workers go on sharing it.

@@ -1,7 +1,8 @@
 """Where rows go: one transaction per segment writes the rows and the progress (DESIGN.md section 8).
 
 ``port`` is what the pipeline sees; its values have modules beside it (``settings``, ``progress``, ``quarantine``, …).
-``bookkeeping``, ``write_transaction`` and ``sql_sink`` are what all databases share. ``mysql`` and ``sqlite`` are the dialects;
-``factory`` chooses one. May import ``planner``, ``coordinator`` and everything below them; not the sources. Read ``port`` first,
+``bookkeeping``, ``write_transaction`` and ``sql_sink`` are what all databases share. ``kit`` is what the house asks of a database;
+``registry`` finds the kit by the URL, and is the one place that names the databases. May import ``planner``, ``coordinator`` and
+everything below them; not the sources. Read ``port`` first,
 then ``write_transaction``.
 """

@@ -13,9 +13,6 @@ from applier.ddl.tokens import DdlSyntaxError, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 
-SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema"})
-"""Of MySQL, MariaDB and TiDB. TiCDC never sends events on them."""
-
 _ELSEWHERE: Final = (
     'Move the bookkeeping to another schema ([sink] schema = "…"; docs/sink.md), or leave upstream\'s schema out: '
     'tables = ["*.*", "!schema.*"] under [source]'

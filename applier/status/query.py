@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 
 from applier.model.errors import RetryableSinkError, SourceError
 from applier.model.topic_name import PartitionLimits
-from applier.sinks.factory import open_sink
 from applier.sinks.overview import Overview
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.kafka.settings import KafkaSettings

@@ -15,8 +15,8 @@ from applier.model.errors import RetryableSinkError
 from applier.model.timeline import DIGITS, Timeline
 from applier.sinks.bookkeeping.glance import Glance
 from applier.sinks.bookkeeping.pause_table import SqlPauseStore
-from applier.sinks.factory import bookkeeping_of, open_glance
 from applier.sinks.pause import PauseStore
+from applier.sinks.registry import bookkeeping_of, open_glance
 from applier.sinks.settings import SinkSettings
 
 FRESH_S: Final = 2.0

@@ -11,9 +11,9 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.events import TableName
 from applier.mysql.information_schema import CatalogueView, Row, read_view
+from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.catalogue import describe
-from applier.sinks.reserved import SYSTEM_SCHEMAS
 from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable
 
 _NAMES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from applier.sinks.address import MYSQL, sink_url
+from applier.sinks.registry import kit_of
 from applier.sinks.settings import SinkSettings
 from applier.verify.mysql_reader import MysqlReader
 from applier.verify.reader import Sides
@@ -12,7 +12,7 @@ from applier.verify.sqlite_reader import SqliteReader
 
 def sides_opener(upstream: SinkSettings, sink: SinkSettings, *, statement_timeout_s: int) -> Callable[[], Sides]:
     """Return the function that makes a session on each side. They connect when they are used."""
-    is_server = sink_url(sink.url).drivername in MYSQL
+    is_server = not kit_of(sink.url).local
     # A file holds the text of a TIMESTAMP in the zone of the wire. Between servers UTC: with another zone two moments may have one text.
     zone = "UTC" if is_server else sink.time_zone
     upstream, sink = replace(upstream, time_zone=zone), replace(sink, time_zone=zone)

@@ -13,8 +13,8 @@ from applier.model.position import Listing, Offset, PartitionExtent, Stream, Str
 from applier.model.range_report import DdlArrival, RangeId, RangeReport, ResumePoint, RowCount, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
-from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record

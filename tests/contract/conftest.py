@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 from applier.model.position import NO_TS
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from tests.contract.replica_on_database import CREATE, SHOP, DatabaseReplica, settings
 from tests.rig.clean_server import clean_server, drop_bookkeeping
 from tests.rig.database import Kind

@@ -13,10 +13,10 @@ from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.rejected_event import EventPlace, RejectedEvent
 from applier.planner.statement import Phase, Statement, StatementRows
-from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 

@@ -9,9 +9,9 @@ from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.replica.starting_ts import starting_ts
-from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Fence, Progress
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.integration.mysql_replica import clean
 from tests.rig.database import Kind

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from applier.sinks.bookkeeping import prepared_table
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.integration.mysql_replica import clean
 from tests.rig.database import Kind

@@ -18,9 +18,9 @@ from applier.model.errors import FatalSinkError, JobAborted, ProtocolError, Rang
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteState
 from applier.sources.claim_check.settings import ClaimCheckSettings

@@ -8,8 +8,8 @@ import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
-from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.rig.oltp import MONEY, TABLES, TOTAL, oltp_load
 from tests.rig.primary import own_primary

@@ -28,7 +28,7 @@ from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.volume import Volume
 from applier.model.position import NO_TS
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 
 files, port, report = DemoDirectory(Path(sys.argv[1])), usable_port(None), DemoReport(Console(soft_wrap=True))
 files.clear()

@@ -9,7 +9,7 @@ import pytest
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, resolved, row

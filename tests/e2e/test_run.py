@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import make_url
 
 from applier.demo.simulator.kafka_log import produce_log
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.http_client import get

@@ -17,7 +17,7 @@ from sqlalchemy import make_url
 
 from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.model.errors import FatalSinkError
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.rig.database import Kind
 from tests.rig.least_privilege import make_user

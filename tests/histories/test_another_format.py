@@ -13,7 +13,7 @@ from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.placed_rows import gather_rows
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced

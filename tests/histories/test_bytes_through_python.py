@@ -16,7 +16,7 @@ from applier.demo.simulator.producer import ProducerOptions
 from applier.model.position import NO_TS
 from applier.replica.context import Components
 from applier.run.catchup import Catchup, CatchupOptions
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver

@@ -11,7 +11,7 @@ from applier.replica import listening
 from applier.replica import state as topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.observer import SilentObserver
 from tests.rig.absent_database import AbsentDatabase

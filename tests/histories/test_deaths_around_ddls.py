@@ -13,8 +13,8 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.operation import ActionType, UpstreamStep, action_type
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite import sink as sqlite_sink
 from tests.rig.fake_source import FakeSource

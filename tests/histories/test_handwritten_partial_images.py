@@ -10,7 +10,7 @@ from applier.model.position import Offset
 from applier.model.rejected_event import EventPlace
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, UNIQUE, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head

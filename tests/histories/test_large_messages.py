@@ -12,7 +12,7 @@ import stamina
 from applier.coordinator import Policy
 from applier.model.errors import NeedsOperator, ProtocolError, SourceError
 from applier.replica.quarantine_retry import QuarantineRetry
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore

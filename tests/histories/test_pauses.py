@@ -9,7 +9,7 @@ import pytest
 from applier.model.errors import NeedsOperator
 from applier.replica.shutdown import Shutdown
 from applier.run import pause
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.telemetry.observer import SilentObserver
 from tests.rig.followed_feed import LiveSource, assert_identical, world
 from tests.rig.local_replica import sqlite_replica

@@ -17,7 +17,7 @@ from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, begin
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import LOGICAL_BITS
 from applier.telemetry.monitor import Monitor

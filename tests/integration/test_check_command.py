@@ -14,7 +14,7 @@ from applier.check import everything
 from applier.check.sink import BEGINNING
 from applier.cli.main import run
 from applier.demo.simulator.mysql_oracle import connect
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import ts_at
 from tests.builders import wire

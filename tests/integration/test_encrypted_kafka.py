@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from applier.check.finding import Severity
 from applier.check.kafka import _settings
 from applier.model.errors import SourceError
+from applier.model.finding import Severity
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient

@@ -14,7 +14,7 @@ from applier.demo.live_upstream.upstream_copy import UpstreamCopy
 from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect
 from applier.model.errors import ApplierError, ConfigError
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 
 PREFIX = "oracle_live_"

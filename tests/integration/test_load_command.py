@@ -14,7 +14,7 @@ from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import TableGuard
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from tests.rig.dump_directory import HEADER, MYDUMPER, TS, age, dumpling
 
 ON_ONE = pytest.mark.on_one_server("mariadb", reason="it is about files, or about what all servers of the family do")

@@ -18,11 +18,11 @@ from applier.demo.simulator.producer import ProducerOptions
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.planner.statement import Statement
-from applier.sinks.factory import open_sink
 from applier.sinks.mysql import shared_locks
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence
+from applier.sinks.registry import open_sink
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sinks.write_transaction import CHUNK_ATTEMPTS, WriteTransaction
 from applier.tasks import plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import ddl, resolved
 from tests.rig.walked_feed import WalkedFeed, begun, order

@@ -10,8 +10,8 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.demo.simulator.session_zone import SESSION_ZONE
-from applier.sinks.factory import open_sink
 from applier.sinks.progress import Progress
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings

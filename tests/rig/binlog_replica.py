@@ -10,8 +10,8 @@ from applier.planner.table_check import DifferenceKind
 from applier.replica.shutdown import Shutdown
 from applier.run.catchup import CatchupResult
 from applier.selection import EVERYTHING, TableSelection
-from applier.sinks.factory import open_sink
 from applier.sinks.port import Sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import binlog_decoder, open_source

@@ -16,11 +16,11 @@ from applier.replica.shutdown import Shutdown
 from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
 from applier.run.daemon import Daemon, RunOptions
 from applier.selection import EVERYTHING
-from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.source import BinlogSource
 from applier.sources.binlog.timeline import read_state

@@ -29,10 +29,10 @@ from applier.model.range_report import RangeReport
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP
 from applier.planner.catalogue import ColumnDescription
-from applier.sinks.factory import open_sink
 from applier.sinks.failpoint import VARIABLE
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL

@@ -15,8 +15,8 @@ from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.model.position import Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.rig.clean_server import drop, forget_replicas
 from tests.rig.verifying import ComparedTables, verify, wrong

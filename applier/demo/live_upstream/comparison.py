@@ -14,7 +14,7 @@ from applier.demo.simulator.schema import Table
 from applier.model.errors import ApplierError, RetryableSinkError
 from applier.model.events import TableName
 from applier.model.segment import is_past
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 
 HOLD_TIMEOUT_S: Final = 30

@@ -13,6 +13,7 @@ from applier.model.position import Ts
 from applier.mysql.errors import translate
 from applier.mysql.queries import FILE, QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
+from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import SinkTable
@@ -39,7 +40,7 @@ from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
+from applier.sinks.reserved import Reserved
 from applier.sinks.settings import BulkLoad, SinkSettings
 from applier.sinks.sql_sink import SqlSink
 

@@ -19,7 +19,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from applier.database.single_session import SingleSession, never_replace
 from applier.model.errors import FatalSinkError
-from applier.sinks.address import sink_url
+from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.errors import translate
 
 OLDEST: Final = (3, 37, 0)
@@ -39,11 +39,6 @@ class FileSession(SingleSession):
     def end(self) -> None:
         """Close SQLite's connection, which rolls back."""
         raw(self).close()
-
-
-def database_path(url: str) -> Path:
-    """Return the absolute path of ``sqlite:///replica.db``; ConfigError for anything but a file, which executors could not share."""
-    return Path(str(sink_url(url).database)).absolute()
 
 
 def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:

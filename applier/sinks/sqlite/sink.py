@@ -33,13 +33,14 @@ from applier.sinks.reserved import Reserved
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sql_sink import SqlSink
 from applier.sinks.sqlite import catalogue
+from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.prepared_reader import SqlitePreparedReader
 from applier.sinks.sqlite.schema_change import apply_ddl
-from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
+from applier.sinks.sqlite.session import open_engine, raw, require_file_place, snapshot, transaction
 from applier.sinks.sqlite.upstream_names import with_upstream_names
 from applier.sinks.sqlite.writer import SqliteWriter
 

@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy import make_url
 
-from applier.check.finding import Severity
 from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
 from applier.config import load_config
-from applier.sinks.factory import open_sink
+from applier.model.finding import Severity
+from applier.sinks.registry import open_sink
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind

@@ -11,7 +11,7 @@ from applier.demo.simulator.mysql_oracle import connect, read_facts
 from applier.demo.simulator.oracle import read_facts as read_sink
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog import prepared_keeper, reader
 from applier.sources.binlog.position import BinlogPosition

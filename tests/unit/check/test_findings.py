@@ -8,12 +8,8 @@ import pytest
 from pyspark import SparkConf
 from sqlalchemy.exc import OperationalError
 
-from applier.check import mysql_server
 from applier.check.everything import examine
-from applier.check.finding import Severity, of_error, ok
 from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
-from applier.check.mysql_server import version_finding
-from applier.check.privilege import BOOKKEEPING, LATER, MIGRATION, _of_schema
 from applier.check.shared_facts import SharedFacts
 from applier.check.sink import lacking_keys
 from applier.check.spark import examine_spark, java_finding, python_finding, speculation_finding
@@ -22,12 +18,15 @@ from applier.check.topic_events import TopicTail, resolved_findings
 from applier.config import load_config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.events import FoldedName, TableName
+from applier.model.finding import Severity, of_error, ok
 from applier.model.position import Stream, Ts
 from applier.mysql.grants import Grants
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
+from applier.sinks.mysql import server_check
+from applier.sinks.mysql.server_check import BOOKKEEPING, LATER, MIGRATION, _of_schema, version_finding
 from applier.sinks.mysql.shared_locks import server_without_shared_locks
 from applier.spark import session as speculation
 
@@ -275,10 +274,10 @@ class ZonelessServer:
 
 
 def test_a_server_without_zone_tables_knows_the_zone_as_an_offset():
-    found = mysql_server._zone(ZonelessServer(), "Asia/Singapore")
+    found = server_check._zone(ZonelessServer(), "Asia/Singapore")
     assert found.level is Severity.ERROR
     assert "give source.time_zone as an offset" in found.remedy
-    assert mysql_server._zone(ZonelessServer(), "+08:00").level is Severity.OK
+    assert server_check._zone(ZonelessServer(), "+08:00").level is Severity.OK
 
 
 @pytest.mark.parametrize(

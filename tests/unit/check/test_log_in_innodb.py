@@ -2,9 +2,9 @@
 
 import pytest
 
-from applier.check.finding import Severity
 from applier.check.primary import log_findings
 from applier.model.errors import NeedsOperator
+from applier.model.finding import Severity
 from applier.sources.binlog.requirements import require
 from applier.sources.binlog.server import IN_FILES, Server
 from applier.sources.binlog.settings import BinlogSettings

@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from applier.check.finding import Severity
 from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
 from applier.check.sink import examine_sink
 from applier.config import load_config
 from applier.model.errors import FatalSinkError, RetryableSinkError
+from applier.model.finding import Severity
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 from tests.rig.other_port import CLOSING, OTHERS, SILENT, other_port

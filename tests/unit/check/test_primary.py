@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.check.finding import Severity
 from applier.check.primary import retention_finding, version_finding
+from applier.model.finding import Severity
 
 
 @pytest.mark.parametrize(

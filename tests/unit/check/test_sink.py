@@ -3,11 +3,11 @@
 import sqlite3
 from contextlib import closing
 
-from applier.check.finding import Severity
 from applier.check.shared_facts import SharedFacts
 from applier.check.sink import TABLES, examine_sink
 from applier.config import load_config
 from applier.model.events import TableName
+from applier.model.finding import Severity
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from tests.builders.first_version import text
 

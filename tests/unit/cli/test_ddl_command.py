@@ -12,9 +12,9 @@ from applier.cli.main import run
 from applier.ddl import identity, same_ddl
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 
 FIRST, SECOND = Ts(1_700_000_000_123 << 18), Ts(1_700_000_000_456 << 18 | 3)

@@ -52,5 +52,5 @@ def test_the_primarys_user_gets_upstreams_schemas(config, capsys):
 def test_sqlite_has_no_users(config, tmp_path, capsys):
     path = config(sink=f'url = "sqlite:///{tmp_path}/r.db"')
     assert run(["grants", "sink", "--config", str(path)]) == 2
-    assert "SQLite has no users" in capsys.readouterr().err
+    assert "a SQLite file has no users" in capsys.readouterr().err
     assert run(["grants", "verify", "--config", str(path)]) == 0

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from applier.check.finding import Severity
 from applier.check.shared_facts import SharedFacts
 from applier.check.sink import BEGINNING, examine_sink
 from applier.cli.main import run
 from applier.config import load_config
-from applier.sinks.factory import open_sink
+from applier.model.finding import Severity
+from applier.sinks.registry import open_sink
 from tests.rig.dump_directory import TS, dumpling
 
 

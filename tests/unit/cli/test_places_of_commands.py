@@ -9,8 +9,8 @@ from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, StreamPosition, Ts
 from applier.model.rejected_event import EventPlace
-from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.state import SourceState

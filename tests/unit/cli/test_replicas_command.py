@@ -9,10 +9,10 @@ from applier.cli.main import run
 from applier.config import load_config
 from applier.model.events import TableName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.quarantine import SkipRule
+from applier.sinks.registry import open_sink
 
 TS = Ts(458173202432000001)
 

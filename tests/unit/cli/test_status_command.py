@@ -12,8 +12,8 @@ from applier.cli import status
 from applier.cli.main import run
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.sink import SqliteSink
 from applier.sources.ticdc.tso import TSO_TIMELINE

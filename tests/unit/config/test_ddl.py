@@ -40,5 +40,5 @@ def test_what_is_wrong_is_named(tmp_path, text, message, remedy):
 
 
 def test_a_file_builds_nothing_in_the_background(tmp_path):
-    with pytest.raises(ConfigError, match="MariaDB and MySQL"):
+    with pytest.raises(ConfigError, match="is for servers: a SQLite file has one writer"):
         load(tmp_path, MINIMAL + "[ddl]\nbackground = true\n")

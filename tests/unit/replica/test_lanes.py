@@ -23,7 +23,7 @@ from applier.replica.lane import LOOK_S, Lane, wait_for_any
 from applier.replica.preparing import Preparing, _is_same
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.start import StartPoint

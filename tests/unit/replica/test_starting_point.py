@@ -9,8 +9,8 @@ from applier.model.position import NO_TS, Ts
 from applier.model.timeline import DIGITS
 from applier.replica.context import Components
 from applier.replica.starting_ts import choose_start, refuse_future
-from applier.sinks.factory import open_sink
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.start import StartPoint
 from applier.sources.ticdc.tso import TSO_TIMELINE, physical_ms

@@ -8,8 +8,8 @@ from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import TableGuard
-from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 
 

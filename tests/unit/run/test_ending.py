@@ -12,7 +12,7 @@ from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.run.ending import TRY_AGAIN, end_stored, ending_on_sigterm, outlasting_retries
-from applier.sinks.factory import open_sink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.status import query
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from applier.check.finding import of_error, ok, problem, warning
 from applier.config import load_config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
+from applier.model.finding import of_error, ok, problem, warning
 from applier.run.preflight import error_of, refuse_wrong_setup, stopping
 
 AWAY = of_error("sink", RetryableSinkError("the database does not answer"))

@@ -7,8 +7,8 @@ from sqlalchemy import URL
 
 from applier.config import load_config
 from applier.model.errors import ConfigError
-from applier.sinks.address import HARMLESS, connect_timeout_of, sink_url
-from applier.sinks.factory import open_sink
+from applier.mysql.address import HARMLESS, connect_timeout_of
+from applier.sinks.registry import open_sink, sink_url
 from applier.sinks.settings import SinkSettings
 
 SERVER = "mysql+pymysql://u@h/"

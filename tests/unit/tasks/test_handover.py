@@ -22,8 +22,8 @@ from applier.planner import TransactionSet
 from applier.planner.keyless import AmbiguousRows
 from applier.planner.statement import Phase, Statement
 from applier.sinks import held_statements
-from applier.sinks.factory import open_sink
 from applier.sinks.progress import ProgressCommit
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL

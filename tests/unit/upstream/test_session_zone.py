@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from applier.check.finding import Severity
 from applier.check.time_zone import session_zone_finding
 from applier.config import load_config
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
+from applier.model.finding import Severity
 from applier.model.position import Ts
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings

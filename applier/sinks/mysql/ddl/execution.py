@@ -7,13 +7,14 @@ import stamina
 
 from applier.model.errors import RetryableSinkError
 from applier.mysql.errors import ErrorVerdict, is_database_error, meaning_of, translate
+from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.sinks.mysql.ddl.comparison import Comparison
 from applier.sinks.mysql.ddl.intents import Intent, Intents
 from applier.sinks.mysql.ddl.owner_session import OwnerSession
 from applier.sinks.mysql.ddl.refusal import found_otherwise, refused, result_differs
 from applier.sinks.mysql.ddl.sessions import wait_until_ended
 from applier.sinks.mysql.ddl.statement import run_statement
-from applier.sinks.reserved import SYSTEM_SCHEMAS, Reserved
+from applier.sinks.reserved import Reserved
 from applier.sinks.settings import SinkSettings
 
 NOT_MADE: Final = frozenset({1007, 1050, 1054, 1060, 1061, 1068, 1146, 1517, 4092})

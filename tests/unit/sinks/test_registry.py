@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from applier.model.errors import ConfigError
-from applier.sinks.factory import open_sink
 from applier.sinks.mysql.sink import MysqlSink
+from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 
 

@@ -1,4 +1,4 @@
-"""The URL of a sink: which URLs are allowed, and why others are refused. No message here quotes a part that may be a password.
+"""The URL of a server: which URLs are allowed, and why others are refused. No message here quotes a part that may be a password.
 
 SQLAlchemy hands the options of a URL to the driver as texts. PyMySQL takes some of them for true whatever their text is
 (``autocommit=false`` switches it on), and others change what a session writes or how long it waits. So only options on a list of
@@ -7,22 +7,15 @@ harmless ones are allowed; the applier sets everything else.
 
 import re
 from difflib import get_close_matches
-from typing import Final, TypeAlias
-from urllib.parse import parse_qsl
+from typing import Final
 
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
 
-from applier.model.errors import ConfigError
+from applier.database.address import QUOTED, BadAddress, Options, parse_address
 
-MYSQL: Final = ("mysql+pymysql", "mariadb+pymysql")
-SQLITE: Final = ("sqlite", "sqlite+pysqlite")
-URL_FORM: Final = "Write mysql+pymysql://user@host:3306/, mariadb+pymysql://user@host:3306/ or sqlite:///file.db"
-FILE_FORM: Final = "Write sqlite:///replica.db, or sqlite:////var/lib/applier/replica.db for an absolute path"
-QUOTED: Final = (
-    "If user or password contain such characters, encode them (@ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25), "
-    "or give the password as password_file, APPLIER_SINK__PASSWORD or APPLIER_SOURCE__PASSWORD, without encoding"
-)
+DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql")
+FORMS: Final = tuple(f"{driver}://user@host:3306/" for driver in DRIVERS)
+URL_FORM: Final = f"Write {' or '.join(FORMS)}"
 
 CONNECT_TIMEOUT: Final = "connect_timeout"
 MAX_CONNECT_TIMEOUT_S: Final = 60
@@ -67,44 +60,17 @@ _SERVER: Final = re.compile(r"([\w+]+)://(?:[^:/]*(?::[^@]*)?@)?")
 
 _SECONDS: Final = re.compile("[0-9]{1,9}")
 
-Options: TypeAlias = list[tuple[str, str]]
 
-
-class BadAddress(ValueError):
-    """What is wrong with a URL (a text that follows the URL's name in a message), and the remedy."""
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem)
-        self.problem, self.remedy = problem, remedy
-
-
-def sink_url(text: str) -> URL:
-    """Return the checked URL; ConfigError names what is wrong with it."""
-    try:
-        return read_address(text)
-    except BadAddress as bad:
-        raise ConfigError(f"the sink's url {bad.problem}", remedy=bad.remedy) from None
-
-
-def read_address(text: str) -> URL:
-    """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""
+def read_server_url(text: str) -> URL:
+    """Return the URL of a server of the family, with options that do no harm; BadAddress for everything else."""
     # Before SQLAlchemy parses it: a password with an '@' would end up in the host, which errors show.
     server = _SERVER.match(text)
-    if server is not None and server[1] in MYSQL and "@" in text[server.end() :]:
+    if server is not None and server[1] in DRIVERS and "@" in text[server.end() :]:
         raise BadAddress("contains an '@' that is not encoded as %40", QUOTED)
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        # Not chained: the library's message may hold the password.
-        raise BadAddress("is not a URL of a database", f"{URL_FORM}. {QUOTED}" if "@" in text else URL_FORM) from None
-    # SQLAlchemy leaves out options without a value; parsed here, they are refused like others.
-    options = parse_qsl(text.rpartition("@")[2].partition("?")[2], keep_blank_values=True)
-    if url.drivername in MYSQL:
-        _check_server(url, options)
-    elif url.drivername in SQLITE:
-        _check_file(url, options)
-    else:
-        raise _unsupported(url.drivername)
+    url, options = parse_address(text, URL_FORM)
+    if url.drivername not in DRIVERS:
+        raise BadAddress("is not a server of the MySQL family", URL_FORM)
+    _check(url, options)
     return url
 
 
@@ -113,14 +79,7 @@ def connect_timeout_of(url: URL, usual_s: int) -> int:
     return int(str(url.query.get(CONNECT_TIMEOUT, usual_s)))
 
 
-def _unsupported(driver: str) -> BadAddress:
-    choices = (*MYSQL, SQLITE[0])
-    near = [name for name in choices if name.startswith(driver)] or get_close_matches(driver, choices, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    return BadAddress(f"names a kind of database that is not supported: {driver!r}", hint + URL_FORM)
-
-
-def _check_server(url: URL, options: Options) -> None:
+def _check(url: URL, options: Options) -> None:
     names = [name for name, _ in options]
     for option, value in options:
         if option in _SECRET_OPTIONS:
@@ -140,14 +99,3 @@ def _check_server(url: URL, options: Options) -> None:
 def _nearest(option: str) -> str:
     near = get_close_matches(option, sorted(HARMLESS), n=1)
     return f"Did you mean {near[0]!r}?" if near else f"Remove it. The supported options are: {', '.join(sorted(HARMLESS))}"
-
-
-def _check_file(url: URL, options: Options) -> None:
-    if url.host or url.username or url.password or url.port:
-        raise BadAddress("names a host, but a SQLite file has none", FILE_FORM)
-    if not url.database or url.database == ":memory:" or ("mode", "memory") in options:
-        raise BadAddress("names no file", f"A database in memory would lose the progress. {FILE_FORM}")
-    if url.database.startswith("file:"):
-        raise BadAddress("names the file as a URI (file:…)", FILE_FORM)
-    if options:
-        raise BadAddress(f"has an option, but a SQLite sink has none: {options[0][0]!r}", "Remove it: the applier opens the file itself")
