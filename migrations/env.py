@@ -6,13 +6,13 @@ Called by ``applier.sinks.bookkeeping.migration`` only, which says where the boo
 from alembic import context
 
 connection = context.config.attributes["connection"]
-place = context.config.attributes["place"]
+bookkeeping = context.config.attributes["bookkeeping"]
 
 context.configure(
     connection=connection,
-    version_table=f"{place.prefix}schema_version",
-    version_table_schema=place.schema,
-    transactional_ddl=connection.dialect.name == "sqlite",
+    version_table=f"{bookkeeping.place.prefix}schema_version",
+    version_table_schema=bookkeeping.place.schema,
+    transactional_ddl=bookkeeping.dialect.is_transactional,
 )
 with context.begin_transaction():
     context.run_migrations()

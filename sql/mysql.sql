@@ -136,9 +136,6 @@ SELECT VERSION();
 -- schema_exists: whether the bookkeeping schema is there
 SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = :schema_name;
 
--- schema_create: the bookkeeping schema
-CREATE SCHEMA IF NOT EXISTS applier DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-
 -- current_user: the account that the server has taken the session for
 SELECT CURRENT_USER();
 

@@ -1,6 +1,6 @@
 -- Every statement that the applier runs on its bookkeeping. A statement begins with "-- name: purpose" and ends with ";".
--- Written for MySQL and MariaDB (and TiDB, untested); for SQLite the loader (applier/sinks/bookkeeping/named_queries.py) turns applier.x into applier_x,
--- UTC_TIMESTAMP(6) into the same of SQLite, and drops FOR UPDATE (a transaction there begins with BEGIN IMMEDIATE).
+-- Standard SQL, but for the words that each database says in its own way (applier/sinks/bookkeeping/dialect.py): {now}, {for_update},
+-- {for_share}, and UPSERT, which replaces the row of a key.
 
 -- progress_read: the progress of a replica, without waiting for a writer
 SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name;
@@ -9,34 +9,36 @@ SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.prog
 SELECT updated_at FROM applier.progress WHERE name = :name;
 
 -- progress_lock: the first statement of every transaction that writes: the fence, held until COMMIT
-SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name FOR UPDATE;
+SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name {for_update};
 
 -- progress_share: the first statement of every transaction that writes rows ahead: many may hold it, and none of them past the fence
-SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name LOCK IN SHARE MODE;
+SELECT epoch, window_id, checkpoint_ts, start_ts, source_state FROM applier.progress WHERE name = :name {for_share};
 
 -- progress_begin: a new replica at its starting point
 INSERT INTO applier.progress (name, epoch, window_id, checkpoint_ts, start_ts, updated_at, source_state)
-VALUES (:name, :epoch, 0, :start_ts, :start_ts, UTC_TIMESTAMP(6), :source_state);
+VALUES (:name, :epoch, 0, :start_ts, :start_ts, {now}, :source_state);
 
 -- progress_advance: one commit: the next window, and the checkpoint that it makes durable
-UPDATE applier.progress SET window_id = window_id + 1, checkpoint_ts = :checkpoint_ts, updated_at = UTC_TIMESTAMP(6),
+UPDATE applier.progress SET window_id = window_id + 1, checkpoint_ts = :checkpoint_ts, updated_at = {now},
 source_state = COALESCE(:source_state, source_state) WHERE name = :name AND epoch = :epoch AND window_id = :window_id;
 
 -- progress_fence: a higher epoch: writes of an older one are refused
-UPDATE applier.progress SET epoch = :epoch, updated_at = UTC_TIMESTAMP(6) WHERE name = :name;
+UPDATE applier.progress SET epoch = :epoch, updated_at = {now} WHERE name = :name;
 
 -- stream_read: the durable positions of all streams
 SELECT topic, partition_number, topic_id, next_offset, resolved_ts, applied_ts FROM applier.stream WHERE name = :name;
 
 -- stream_write: the positions that changed
-REPLACE INTO applier.stream (name, topic, partition_number, topic_id, next_offset, resolved_ts, applied_ts)
+UPSERT INTO applier.stream (name, topic, partition_number, topic_id, next_offset, resolved_ts, applied_ts)
+KEY (name, topic, partition_number)
 VALUES (:name, :topic, :partition_number, :topic_id, :next_offset, :resolved_ts, :applied_ts);
 
 -- known_table_read: the tables that were absent or empty before this replica's first event on them
 SELECT schema_name, table_name, is_ahead FROM applier.known_table WHERE name = :name;
 
 -- known_table_write: store that fact, in the transaction that relies on it
-REPLACE INTO applier.known_table (name, schema_name, table_name, since_ts, is_ahead)
+UPSERT INTO applier.known_table (name, schema_name, table_name, since_ts, is_ahead)
+KEY (name, schema_name, table_name)
 VALUES (:name, :schema_name, :table_name, :since_ts, 0);
 
 -- known_table_ahead: whether a table's rows are written ahead of the checkpoint, in the transaction that passes them
@@ -46,34 +48,37 @@ UPDATE applier.known_table SET is_ahead = :is_ahead WHERE name = :name AND schem
 SELECT upstream_schema, upstream_table, schema_name, table_name FROM applier.table_location WHERE name = :name;
 
 -- table_location_write: a table was met, renamed or left out, in the transaction that relies on it
-REPLACE INTO applier.table_location (name, upstream_schema, upstream_table, schema_name, table_name, since_ts)
+UPSERT INTO applier.table_location (name, upstream_schema, upstream_table, schema_name, table_name, since_ts)
+KEY (name, upstream_schema, upstream_table)
 VALUES (:name, :upstream_schema, :upstream_table, :schema_name, :table_name, :since_ts);
 
 -- table_location_remove: upstream has no table of this name any more
 DELETE FROM applier.table_location WHERE name = :name AND upstream_schema = :upstream_schema AND upstream_table = :upstream_table;
 
 -- owner_read: the run that owns the replica, and how old its heartbeat is by the clock of the database
-SELECT epoch, run_id, host, process, started_at, heartbeat_at, UTC_TIMESTAMP(6) AS now FROM applier.owner WHERE name = :name;
+SELECT epoch, run_id, host, process, started_at, heartbeat_at, {now} AS now FROM applier.owner WHERE name = :name;
 
 -- owner_lock: the same, against a concurrent take-over
-SELECT epoch, run_id, host, process, started_at, heartbeat_at, UTC_TIMESTAMP(6) AS now FROM applier.owner WHERE name = :name FOR UPDATE;
+SELECT epoch, run_id, host, process, started_at, heartbeat_at, {now} AS now FROM applier.owner WHERE name = :name {for_update};
 
 -- owner_write: this run owns the replica
-REPLACE INTO applier.owner (name, epoch, run_id, host, process, started_at, heartbeat_at)
-VALUES (:name, :epoch, :run_id, :host, :process, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
+UPSERT INTO applier.owner (name, epoch, run_id, host, process, started_at, heartbeat_at)
+KEY (name)
+VALUES (:name, :epoch, :run_id, :host, :process, {now}, {now});
 
 -- owner_raise: the next epoch of this run
-UPDATE applier.owner SET epoch = :epoch, heartbeat_at = UTC_TIMESTAMP(6) WHERE name = :name AND run_id = :run_id;
+UPDATE applier.owner SET epoch = :epoch, heartbeat_at = {now} WHERE name = :name AND run_id = :run_id;
 
 -- owner_beat: renew the heartbeat; no row: another run took over
-UPDATE applier.owner SET heartbeat_at = UTC_TIMESTAMP(6) WHERE name = :name AND run_id = :run_id;
+UPDATE applier.owner SET heartbeat_at = {now} WHERE name = :name AND run_id = :run_id;
 
 -- owner_release: this run released the replica
 DELETE FROM applier.owner WHERE name = :name AND run_id = :run_id;
 
 -- session_write: a session of the replica, known by the named lock that it holds while it lives
-REPLACE INTO applier.owner_session (name, token, host, process, opened_at)
-VALUES (:name, :token, :host, :process, UTC_TIMESTAMP(6));
+UPSERT INTO applier.owner_session (name, token, host, process, opened_at)
+KEY (name, token)
+VALUES (:name, :token, :host, :process, {now});
 
 -- session_read: the sessions that were registered
 SELECT token, host, process FROM applier.owner_session WHERE name = :name;
@@ -112,17 +117,17 @@ INSERT INTO applier.ddl_ledger
 (name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error,
 time_ms, session)
 VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, :state, :before_state,
-UTC_TIMESTAMP(6), NULL, '', :time_ms, :session);
+{now}, NULL, '', :time_ms, :session);
 
 -- ledger_settled: a DDL that is done or skipped without an intent before it
 INSERT INTO applier.ddl_ledger
 (name, ddl_ts, identity_hash, schema_name, table_name, touches, ddl_type, query, state, before_state, began_at, ended_at, error,
 time_ms, session)
 VALUES (:name, :ddl_ts, :identity_hash, :schema_name, :table_name, :touches, :ddl_type, :query, :state, '',
-UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '', :time_ms, :session);
+{now}, {now}, '', :time_ms, :session);
 
 -- ledger_end: an intent becomes done or skipped
-UPDATE applier.ddl_ledger SET state = :state, ended_at = UTC_TIMESTAMP(6), error = ''
+UPDATE applier.ddl_ledger SET state = :state, ended_at = {now}, error = ''
 WHERE name = :name AND ddl_ts = :ddl_ts AND identity_hash = :identity_hash AND state IN ('intent', 'background');
 
 -- ledger_before: the tables as they are, just before the statement is sent again
@@ -157,7 +162,7 @@ INSERT INTO applier.quarantine
 (name, topic, partition_number, record_offset, event_index, piece, schema_name, table_name, handle_key, commit_ts, record, error, state,
 found_at, settled_at, settled_by)
 VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :piece, :schema_name, :table_name, :handle_key, :commit_ts, :record,
-:error, :state, UTC_TIMESTAMP(6), NULL, NULL);
+:error, :state, {now}, NULL, NULL);
 
 -- quarantine_read: all quarantined events, without the records
 SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, handle_key, commit_ts, error, state, found_at, settled_at,
@@ -183,7 +188,7 @@ AND event_index = :event_index ORDER BY piece;
 SELECT COUNT(*) FROM applier.quarantine WHERE name = :name AND piece = 0 AND state = 'held';
 
 -- quarantine_settle: the operator's decision about an event that waits
-UPDATE applier.quarantine SET state = :state, settled_at = UTC_TIMESTAMP(6), settled_by = :settled_by
+UPDATE applier.quarantine SET state = :state, settled_at = {now}, settled_by = :settled_by
 WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
 AND event_index = :event_index AND state = 'held';
 
@@ -191,15 +196,15 @@ AND event_index = :event_index AND state = 'held';
 SELECT said_by, said_at FROM applier.pause WHERE name = :name;
 
 -- pause_begin: the operator pauses the replica
-INSERT INTO applier.pause (name, said_by, said_at) VALUES (:name, :said_by, UTC_TIMESTAMP(6));
+INSERT INTO applier.pause (name, said_by, said_at) VALUES (:name, :said_by, {now});
 
 -- pause_end: the operator resumes the replica
 DELETE FROM applier.pause WHERE name = :name;
 
 -- skip_write: a rule: skip this event
-REPLACE INTO applier.skip_word
-(name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)
-VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_ts, :schema_name, :table_name, :said_by, UTC_TIMESTAMP(6));
+UPSERT INTO applier.skip_word (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)
+KEY (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name)
+VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_ts, :schema_name, :table_name, :said_by, {now});
 
 -- skip_read: all skip rules
 SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at FROM applier.skip_word
@@ -215,8 +220,9 @@ SELECT command, exit_code, error_class, SUBSTR(message, 1, :at_most_text) AS mes
 FROM applier.run_end WHERE name = :name;
 
 -- run_end_write: how the last run has ended
-REPLACE INTO applier.run_end (name, epoch, run_id, command, exit_code, error_class, message, facts, remedy, ended_at)
-VALUES (:name, :epoch, :run_id, :command, :exit_code, :error_class, :message, :facts, :remedy, UTC_TIMESTAMP(6));
+UPSERT INTO applier.run_end (name, epoch, run_id, command, exit_code, error_class, message, facts, remedy, ended_at)
+KEY (name)
+VALUES (:name, :epoch, :run_id, :command, :exit_code, :error_class, :message, :facts, :remedy, {now});
 
 -- run_end_read: how the last run has ended
 SELECT epoch, command, exit_code, error_class, message, facts, remedy, ended_at FROM applier.run_end WHERE name = :name;
@@ -225,11 +231,12 @@ SELECT epoch, command, exit_code, error_class, message, facts, remedy, ended_at 
 SELECT start_ts, directory, loader, state, loaded_by, began_at, ended_at FROM applier.loaded_dump WHERE name = :name;
 
 -- loaded_dump_begin: a load begins; until it has ended well, no run starts
-REPLACE INTO applier.loaded_dump (name, start_ts, directory, loader, state, loaded_by, began_at, ended_at)
-VALUES (:name, :start_ts, :directory, :loader, 'loading', :loaded_by, UTC_TIMESTAMP(6), NULL);
+UPSERT INTO applier.loaded_dump (name, start_ts, directory, loader, state, loaded_by, began_at, ended_at)
+KEY (name)
+VALUES (:name, :start_ts, :directory, :loader, 'loading', :loaded_by, {now}, NULL);
 
 -- loaded_dump_end: it has ended well
-UPDATE applier.loaded_dump SET state = 'done', ended_at = UTC_TIMESTAMP(6) WHERE name = :name;
+UPDATE applier.loaded_dump SET state = 'done', ended_at = {now} WHERE name = :name;
 
 -- replica_names: all replicas of which something is stored
 SELECT name FROM applier.progress
@@ -307,7 +314,9 @@ DELETE FROM applier.run_end WHERE name = :name;
 SELECT epoch FROM applier.run_end WHERE name = :name;
 
 -- prepared_transaction_write: a piece of what a prepared transaction has changed
-REPLACE INTO applier.prepared_transaction (name, place, piece, content) VALUES (:name, :place, :piece, :content);
+UPSERT INTO applier.prepared_transaction (name, place, piece, content)
+KEY (name, place, piece)
+VALUES (:name, :place, :piece, :content);
 
 -- prepared_transaction_read: the next piece
 SELECT content FROM applier.prepared_transaction WHERE name = :name AND place = :place AND piece = :piece;

@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 
 class SqlSink(ABC):
-    """The part of a ``Sink`` that all SQL databases share. ``dialect_name`` is SQLAlchemy's name of the database."""
+    """The part of a ``Sink`` that all SQL databases share."""
 
-    def __init__(self, settings: SinkSettings, dialect_name: str) -> None:
+    def __init__(self, settings: SinkSettings, bookkeeping: Bookkeeping) -> None:
         self._settings = settings
-        self._bookkeeping = Bookkeeping(settings.name, dialect_name, settings.schema)
+        self._bookkeeping = bookkeeping
         self._ledger = Ledger(self._bookkeeping)
         self._epoch: int | None = None
         """The epoch of this run; None before ``acquire``."""
@@ -209,7 +209,7 @@ class SqlSink(ABC):
     def store_end(self, end: RunEnd, host: str, process: int) -> None:
         """Store how a run of this process has ended, unless a living process owns the replica. Needs no ownership."""
         # Read first: where there is no bookkeeping, nothing may be made.
-        self._read(lambda connection: check(connection, self._bookkeeping.schema), "reading the version of the bookkeeping tables")
+        self._read(lambda connection: check(connection, self._bookkeeping), "reading the version of the bookkeeping tables")
         table = RunEndTable(self._bookkeeping)
 
         def work(connection: Connection) -> bool:

@@ -13,7 +13,7 @@ from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.mysql.errors import code_of, translate
 from applier.mysql.session import ServerSession, discard, read_checked
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.session import open_comparison
 from applier.sinks.settings import SinkSettings
 from applier.verify.mysql_tables import kind_of_version, read_names, read_tables
@@ -48,7 +48,7 @@ class MysqlReader:
         self._settings = settings
         self._is_upstream = is_upstream
         self._timeout_s = statement_timeout_s
-        self._bookkeeping = Bookkeeping(settings.name, "mysql", settings.schema)
+        self._bookkeeping = bookkeeping_of(settings)
         self._open: tuple[ServerSession, ServerKind] | None = None
         self._texts: dict[int, tuple[TablePair, TableText]] = {}
 

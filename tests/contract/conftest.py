@@ -9,12 +9,14 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 from applier.model.position import NO_TS
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.mysql import bookkeeping as mysql
 from applier.sinks.registry import open_sink
+from applier.sinks.sqlite import bookkeeping as sqlite
 from tests.contract.replica_on_database import CREATE, SHOP, DatabaseReplica, settings
 from tests.rig.clean_server import clean_server, drop_bookkeeping
 from tests.rig.database import Kind
 
-BOOKS_BY_DIALECT = {"sqlite": Bookkeeping("replica", "sqlite"), "mysql": Bookkeeping("replica", "mysql")}
+BOOKS_BY_DIALECT = {"sqlite": Bookkeeping("replica", sqlite.DIALECT), "mysql": Bookkeeping("replica", mysql.DIALECT)}
 
 
 EVERY_DATABASE = ["sqlite", *(pytest.param(kind, marks=pytest.mark.integration) for kind in Kind)]
@@ -31,7 +33,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         with engine.begin() as connection:
             connection.execute(text("CREATE SCHEMA IF NOT EXISTS applier CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"))
     with engine.begin() as connection:
-        migration.upgrade(connection)
+        migration.upgrade(connection, BOOKS_BY_DIALECT[engine.dialect.name])
     yield engine
     if request.param != "sqlite":
         clean_server(url)

@@ -87,7 +87,7 @@ def test_only_places_that_may_be_read_again_are_returned(books: Bookkeeping, con
 
 
 def test_what_waits_and_what_may_come_again_have_indexes(books: Bookkeeping, connection: Connection) -> None:
-    schema, prefix = (None, f"{books.schema}_") if books.dialect == "sqlite" else (books.schema, "")
+    schema, prefix = books.place
     found = {
         (table, tuple(index["column_names"]))
         for table in ("ddl_ledger", "quarantine")

@@ -25,6 +25,7 @@ from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
+from tests.contract.conftest import BOOKS_BY_DIALECT
 from tests.contract.quarantining import store
 
 HOUR_S = 3600.0
@@ -156,7 +157,7 @@ def test_a_run_that_dies_without_a_word_has_not_ended_as_the_one_before_it(world
         sink.begin(Ts(5))
     with world.sink() as outsider:
         outsider.store_end(END, *HERE)
-    Epochs(Bookkeeping("replica", world.engine.dialect.name)).claim(connection, "dead", "elsewhere", 7)
+    Epochs(BOOKS_BY_DIALECT[world.engine.dialect.name]).claim(connection, "dead", "elsewhere", 7)
     connection.commit()
     assert world.look().last_end is None
 

@@ -107,13 +107,13 @@ def test_a_skip_rule_is_stored_once(rule: SkipRule, quarantine: Quarantine, conn
 
 
 def test_a_migration_that_died_after_its_first_column_is_completed(connection: Connection, books: Bookkeeping) -> None:
-    prefix = "applier_" if books.dialect == "sqlite" else "applier."
+    prefix = "applier." if books.dialect.has_schemas else "applier_"
     for statement in (
         f"ALTER TABLE {prefix}quarantine DROP COLUMN settled_by",
         f"DROP TABLE {prefix}skip_word",
         f"UPDATE {prefix}schema_version SET version_num = '0001'",
     ):
         connection.execute(text(statement))
-    assert migration.upgrade(connection) == ("0002", "0003", "0004", "0006", "0007", "0008", "0009")
+    assert migration.upgrade(connection, books) == ("0002", "0003", "0004", "0006", "0007", "0008", "0009")
     assert store(Quarantine(books), connection, EVENT, RECORD)
     assert Quarantine(books).settle(connection, PLACE, QuarantineState.DROPPED, "me@here")

@@ -18,8 +18,10 @@ from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.named_queries import load_queries
+from applier.sinks.mysql.bookkeeping import DIALECT as MYSQL
 from applier.sinks.progress import Fence
 from applier.sinks.quarantine import Quarantined
+from applier.sinks.sqlite.bookkeeping import DIALECT as SQLITE
 from applier.sinks.write_outcome import WriteState
 from tests.contract.replica_on_database import FEED, TABLE, DatabaseReplica, commit_at
 
@@ -68,7 +70,7 @@ def sent() -> Iterator[list[str]]:
     texts = {
         str(load_queries(dialect)[name].compile(dialect=compiler, compile_kwargs={"render_postcompile": True})): step
         for name, step in steps.items()
-        for dialect, compiler in (("sqlite", sqlite.dialect(paramstyle="qmark")), ("mysql", mysql.dialect(paramstyle="pyformat")))
+        for dialect, compiler in ((SQLITE, sqlite.dialect(paramstyle="qmark")), (MYSQL, mysql.dialect(paramstyle="pyformat")))
     }
     recorded: list[str] = []
     writing = get_ident()  # the heartbeat commits in its own thread

@@ -6,24 +6,35 @@ commits. Database errors come through as SQLAlchemy's: each dialect translates t
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, CursorResult, TextClause
 
+from applier.sinks.bookkeeping.dialect import BookkeepingDialect
 from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.settings import SCHEMA
 
-MAX_INTEGER = 2**63 - 1
+
+class BookkeepingPlace(NamedTuple):
+    """Where the bookkeeping's tables lie: in a schema, or under a prefix where the database has no schemas."""
+
+    schema: str | None
+    prefix: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bookkeeping:
-    """The bookkeeping of the replica ``name`` in a database of ``dialect`` (SQLAlchemy's name of it). Picklable."""
+    """The bookkeeping of the replica ``name`` in a database of ``dialect``. Picklable."""
 
     name: str
-    dialect: str
+    dialect: BookkeepingDialect
     schema: str = SCHEMA
-    """Where its tables lie; in SQLite the prefix of their names."""
+    """Where its tables lie; the prefix of their names where there are no schemas."""
+
+    @property
+    def place(self) -> BookkeepingPlace:
+        """Where its tables lie."""
+        return BookkeepingPlace(self.schema, "") if self.dialect.has_schemas else BookkeepingPlace(None, f"{self.schema}_")
 
     def run(self, connection: Connection, query: str, **values: object) -> CursorResult[Any]:
         """Run a named statement on the rows of this replica."""
@@ -31,11 +42,11 @@ class Bookkeeping:
 
     def query(self, name: str) -> TextClause:
         """Return a named statement for this dialect."""
-        return load_queries(self.dialect, schema=self.schema)[name]
+        return load_queries(self.dialect, self.schema)[name]
 
     def number(self, ts: int) -> int | str:
-        """Encode an unsigned 64-bit number: SQLite's integers end at 2^63-1, above it stores decimal text."""
-        return str(ts) if self.dialect == "sqlite" and ts > MAX_INTEGER else ts
+        """Encode an unsigned 64-bit number: as decimal text where the database's integers end before it."""
+        return str(ts) if ts > self.dialect.greatest_number else ts
 
 
 def as_datetime(value: datetime | str) -> datetime:

@@ -1,7 +1,5 @@
 """Creates and upgrades the bookkeeping tables with Alembic, on a connection of the caller. Runs on the driver only."""
 
-from typing import NamedTuple
-
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -10,17 +8,10 @@ from sqlalchemy import Connection
 
 from applier.database.carried_files import path
 from applier.model.errors import FatalSinkError
-from applier.sinks.settings import SCHEMA
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 
 
-class BookkeepingPlace(NamedTuple):
-    """Where the bookkeeping's tables lie: in a schema, or in SQLite, which has none, under a prefix. The revisions read it."""
-
-    schema: str | None
-    prefix: str
-
-
-def upgrade(connection: Connection, schema: str = SCHEMA) -> tuple[str, ...]:
+def upgrade(connection: Connection, bookkeeping: Bookkeeping) -> tuple[str, ...]:
     """Upgrade to the newest revision and return the revisions applied, oldest first; none: nothing was changed.
 
     The caller has created the schema where there are schemas, holds a lock against other migrations, and commits. FatalSinkError if the
@@ -31,31 +22,27 @@ def upgrade(connection: Connection, schema: str = SCHEMA) -> tuple[str, ...]:
         # The configuration takes % for an interpolation.
         config.set_main_option("script_location", str(directory).replace("%", "%%"))
         config.attributes["connection"] = connection
-        config.attributes["place"] = _place(connection, schema)
-        missing = _missing(ScriptDirectory.from_config(config), current(connection, schema))
+        config.attributes["bookkeeping"] = bookkeeping
+        missing = _missing(ScriptDirectory.from_config(config), current(connection, bookkeeping))
         if missing:
             command.upgrade(config, "head")
     return missing
 
 
-def check(connection: Connection, schema: str = SCHEMA) -> None:
+def check(connection: Connection, bookkeeping: Bookkeeping) -> None:
     """Raise FatalSinkError unless the bookkeeping tables have this applier's version."""
     with path("migrations") as directory:
-        missing = _missing(ScriptDirectory(str(directory)), current(connection, schema))
+        missing = _missing(ScriptDirectory(str(directory)), current(connection, bookkeeping))
     if missing:
         message = "the bookkeeping tables are missing or have an older version"
-        raise FatalSinkError(message, remedy="Run `applier migrate`", schema=schema, missing_revisions=" ".join(missing))
+        raise FatalSinkError(message, remedy="Run `applier migrate`", schema=bookkeeping.schema, missing_revisions=" ".join(missing))
 
 
-def current(connection: Connection, schema: str = SCHEMA) -> str | None:
+def current(connection: Connection, bookkeeping: Bookkeeping) -> str | None:
     """Return the revision of the bookkeeping tables, None where there are none."""
-    place = _place(connection, schema)
+    place = bookkeeping.place
     options = {"version_table": f"{place.prefix}schema_version", "version_table_schema": place.schema}
     return MigrationContext.configure(connection, opts=options).get_current_revision()
-
-
-def _place(connection: Connection, schema: str) -> BookkeepingPlace:
-    return BookkeepingPlace(None, f"{schema}_") if connection.dialect.name == "sqlite" else BookkeepingPlace(schema, "")
 
 
 def _missing(script: ScriptDirectory, present: str | None) -> tuple[str, ...]:

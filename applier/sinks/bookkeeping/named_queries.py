@@ -1,4 +1,4 @@
-"""Loads the named statements of ``sql/`` for one database."""
+"""Loads the named statements of the bookkeeping in the words of one database."""
 
 import re
 from collections.abc import Mapping
@@ -8,40 +8,37 @@ from types import MappingProxyType
 from sqlalchemy import TextClause
 
 from applier.database.named_statements import clause, read_statements
+from applier.sinks.bookkeeping.dialect import BookkeepingDialect
 from applier.sinks.settings import SCHEMA
 
 BOOKKEEPING = "sql/queries.sql"
 
 _TABLE = re.compile(r"\bapplier\.(\w+)")
-_SCHEMA = re.compile(r"\bapplier\b")
-# What SQLite writes differently. It has no schemas, no row locks (BEGIN IMMEDIATE locks the file), and other functions of time.
-_SQLITE = (
-    (re.compile(r"\s+(FOR UPDATE|LOCK IN SHARE MODE)$"), ""),
-    (re.compile(r"UTC_TIMESTAMP\(6\)"), "STRFTIME('%Y-%m-%d %H:%M:%f', 'now')"),
-)
+_UPSERT = re.compile(r"UPSERT INTO (?P<table>\S+) \((?P<columns>[^)]+)\)\s+KEY \((?P<key>[^)]+)\)\s+VALUES \((?P<values>.+)\)", re.DOTALL)
 
 
 @cache
-def load_queries(dialect: str, file: str = BOOKKEEPING, schema: str = SCHEMA) -> Mapping[str, TextClause]:
-    """Return the statements of ``file`` by name, for ``sqlite`` or for the MySQL family (any other name).
-
-    ``schema`` is where the bookkeeping lies: the prefix of its tables in SQLite. Values are bound as ``:name``; one after IN takes a list.
-    """
+def load_queries(dialect: BookkeepingDialect, schema: str = SCHEMA) -> Mapping[str, TextClause]:
+    """Return the statements of the bookkeeping in ``schema`` by name. Values are bound as ``:name``; one after IN takes a list."""
     # Read from the file once per process: the statements are the same for every replica of a schema.
-    placed = {name: _placed(statement, dialect, schema) for name, statement in read_statements(file).items()}
-    return MappingProxyType({name: clause(_spell(statement, dialect)) for name, statement in placed.items()})
+    return MappingProxyType({name: clause(_said(text, dialect, schema)) for name, text in read_statements(BOOKKEEPING).items()})
 
 
-def _placed(statement: str, dialect: str, schema: str) -> str:
-    """Give the bookkeeping's tables their place. A schema of the configuration has letters, digits and _ only."""
-    if dialect == "sqlite":
-        return _TABLE.sub(rf'"{schema}_\1"', statement)
-    return statement if schema == SCHEMA else _SCHEMA.sub(f"`{schema}`", statement)
+def table_name(dialect: BookkeepingDialect, schema: str, table: str) -> str:
+    """Spell the name of a table of the bookkeeping. A schema of the configuration has letters, digits and _ only."""
+    if not dialect.has_schemas:
+        return f"{dialect.quote}{schema}_{table}{dialect.quote}"
+    return f"{schema if schema == SCHEMA else f'{dialect.quote}{schema}{dialect.quote}'}.{table}"
 
 
-def _spell(statement: str, dialect: str) -> str:
-    if dialect != "sqlite":
-        return statement
-    for pattern, replacement in _SQLITE:
-        statement = pattern.sub(replacement, statement)
-    return statement
+def _said(statement: str, dialect: BookkeepingDialect, schema: str) -> str:
+    """Return a statement of the file in the words of the database."""
+    said = statement.format(now=dialect.now, for_update=dialect.for_update, for_share=dialect.for_share).rstrip()
+    said = _UPSERT.sub(lambda found: _upsert(dialect, found), said)
+    return _TABLE.sub(lambda found: table_name(dialect, schema, found[1]), said)
+
+
+def _upsert(dialect: BookkeepingDialect, found: re.Match[str]) -> str:
+    key = found["key"].split(", ")
+    changes = ", ".join(f"{name} = EXCLUDED.{name}" for name in found["columns"].replace("\n", " ").split(", ") if name not in key)
+    return dialect.upsert.format(**found.groupdict(), changes=changes)

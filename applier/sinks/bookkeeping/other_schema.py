@@ -3,24 +3,18 @@
 Without this check the run would begin the replica again, from the first offset, on tables that are far ahead.
 """
 
-from typing import Final
-
 from sqlalchemy import Connection, text
 
 from applier.model.errors import NeedsOperator
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.settings import SCHEMA
 
-_PRESENT: Final = {
-    "sqlite": text("SELECT COUNT(*) FROM sqlite_master WHERE name = 'applier_progress'"),
-    "mysql": text("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'applier' AND TABLE_NAME = 'progress'"),
-}
-"""A user without privileges on the default schema sees no table there: then this user's progress is not there either."""
-
 
 def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     """Raise NeedsOperator if the replica has progress in the default schema. The caller has seen that ``books`` has none."""
-    if books.schema == SCHEMA or not connection.execute(_PRESENT[books.dialect]).scalar_one():
+    # A user without privileges on the default schema sees no table there: then this user's progress is not there either.
+    default = {"schema_name": SCHEMA, "table_name": "progress"}
+    if books.schema == SCHEMA or not connection.execute(text(books.dialect.counts_tables), default).scalar_one():
         return
     left = connection.execute(Bookkeeping(books.name, books.dialect).query("progress_read"), {"name": books.name}).one_or_none()
     if left is not None:

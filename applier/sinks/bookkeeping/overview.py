@@ -21,7 +21,7 @@ def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[Owner
     ``judge`` decides, as this database shows it, whether the owner lives.
     """
     books = ledger.bookkeeping
-    migration.check(connection, books.schema)
+    migration.check(connection, books)
     updated = connection.execute(books.query("progress_updated"), {"name": books.name}).scalar_one_or_none()
     owner = OwnerTable(books).read(connection)
     return Overview(

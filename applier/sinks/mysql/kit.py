@@ -12,6 +12,7 @@ from applier.mysql.grant_text import grants_of
 from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkDemand, SinkKit
+from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.server_check import examine_server
 from applier.sinks.mysql.session import glancing
 from applier.sinks.mysql.sink import MysqlSink
@@ -36,7 +37,7 @@ class MysqlKit(SinkKit):
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
         """Return where the bookkeeping lies."""
-        return Bookkeeping(settings.name, "mysql", settings.schema)
+        return bookkeeping_of(settings)
 
     def is_system_schema(self, name: str) -> bool:
         """Return whether the server keeps the schema for itself."""

@@ -7,8 +7,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.mysql.errors import translate
 from applier.mysql.session import discard, transaction
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.prepared_table import read_pieces
+from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 
@@ -25,7 +25,7 @@ class MysqlPreparedReader:
         connection = open_session(settings, Purpose.CONTROL)
         try:
             with transaction(connection):
-                yield from read_pieces(Bookkeeping(settings.name, "mysql", settings.schema), connection, place)
+                yield from read_pieces(bookkeeping_of(settings), connection, place)
         except (SQLAlchemyError, OSError) as error:
             raise translate(error, "reading a prepared transaction", replica=settings.name) from error
         finally:

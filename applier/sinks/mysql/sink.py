@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import stamina
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.mysql.errors import translate
-from applier.mysql.queries import FILE, QUERIES
+from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
 from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import TableDescription
@@ -19,11 +19,11 @@ from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
-from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import catalogue
+from applier.sinks.mysql.bookkeeping import DIALECT, bookkeeping_of
 from applier.sinks.mysql.bulk_session import takes_loads
 from applier.sinks.mysql.ddl.loaded import run_loaded
 from applier.sinks.mysql.ddl.runner import DdlRunner
@@ -47,13 +47,14 @@ from applier.sinks.sql_sink import SqlSink
 T = TypeVar("T")
 
 MIGRATION_LOCK = "applier:migration"
+NEW_SCHEMA = "CREATE SCHEMA IF NOT EXISTS {0}{1}{0} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
 
 class MysqlSink(SqlSink):
     """One replica in a database of the MySQL family. Not thread-safe. Opens nothing before it is used."""
 
     def __init__(self, settings: SinkSettings) -> None:
-        super().__init__(settings, "mysql")
+        super().__init__(settings, bookkeeping_of(settings))
         self._ownership = Ownership(settings, self._bookkeeping)
         self._ddl = DdlRunner(settings, self._ledger, self._ownership)
         self._control: ServerSession | None = None
@@ -102,8 +103,8 @@ class MysqlSink(SqlSink):
                 # Only where it is missing: the user may lack the privilege to create one.
                 schema = self._settings.schema
                 if not connection.execute(QUERIES["schema_exists"], {"schema_name": schema}).scalar_one():
-                    connection.execute(load_queries("mysql", FILE, schema)["schema_create"])
-                applied = migration.upgrade(connection, schema)
+                    connection.execute(text(NEW_SCHEMA.format(DIALECT.quote, schema)))
+                applied = migration.upgrade(connection, self._bookkeeping)
                 connection.commit()  # before the lock is released: the next one to hold it must see the revision
                 return applied
             finally:
@@ -116,7 +117,7 @@ class MysqlSink(SqlSink):
 
         ConfigError if rows are written ahead and the server cannot keep its writers apart.
         """
-        self._read(lambda connection: migration.check(connection, self._settings.schema), "reading the version of the bookkeeping tables")
+        self._read(lambda connection: migration.check(connection, self._bookkeeping), "reading the version of the bookkeeping tables")
         if self._settings.rows_ahead:
             self._read(refuse_unshared_locks, "asking whether the server's shared locks hold")
         self._epoch = self._ownership.acquire(take_over=take_over)

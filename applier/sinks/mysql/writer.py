@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from applier.planner.statement import Statement
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.write_session import MysqlWriteSessions
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.quarantine import Quarantined
@@ -31,5 +31,5 @@ class MysqlWriter:
 
     @property
     def _transaction(self) -> WriteTransaction:
-        bookkeeping = Bookkeeping(self.settings.name, "mysql", self.settings.schema)
+        bookkeeping = bookkeeping_of(self.settings)
         return WriteTransaction(bookkeeping, MysqlWriteSessions(self.settings, bookkeeping))

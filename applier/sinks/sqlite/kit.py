@@ -11,6 +11,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.address import database_path, read_file_url
+from applier.sinks.sqlite.bookkeeping import bookkeeping_of
 from applier.sinks.sqlite.session import glancing, require_file_place
 from applier.sinks.sqlite.sink import SqliteSink
 
@@ -34,7 +35,7 @@ class SqliteKit(SinkKit):
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
         """Return where the bookkeeping lies."""
-        return Bookkeeping(settings.name, "sqlite", settings.schema)
+        return bookkeeping_of(settings)
 
     def is_system_schema(self, name: str) -> bool:
         """Return whether table names may not begin so: the schema is their prefix."""

@@ -34,6 +34,7 @@ from applier.sinks.settings import SinkSettings
 from applier.sinks.sql_sink import SqlSink
 from applier.sinks.sqlite import catalogue
 from applier.sinks.sqlite.address import database_path
+from applier.sinks.sqlite.bookkeeping import bookkeeping_of
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.examination import examine
@@ -51,7 +52,7 @@ class SqliteSink(SqlSink):
     """A replica in one file. Not thread-safe; one per run."""
 
     def __init__(self, settings: SinkSettings) -> None:
-        super().__init__(settings, "sqlite")
+        super().__init__(settings, bookkeeping_of(settings))
         self._path = database_path(settings.url)
         self._zone = _checked_zone(settings.time_zone)
         self._engine = open_engine(self._path, settings.lock_wait_timeout_s)
@@ -91,7 +92,7 @@ class SqliteSink(SqlSink):
         """Create the file and the bookkeeping tables, or upgrade them; return the revisions that were applied."""
         require_file_place(self._path)
         with transaction(self._engine, path=str(self._path)) as connection:
-            return migration.upgrade(connection, self._bookkeeping.schema)
+            return migration.upgrade(connection, self._bookkeeping)
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica: take the file's lock, then a new epoch. Fenced names the owner; a dead one's lock is free at once."""
@@ -99,7 +100,7 @@ class SqliteSink(SqlSink):
         self._lock.acquire(take_over=take_over)
         try:
             with transaction(self._engine, path=str(self._path)) as connection:
-                migration.check(connection, self._bookkeeping.schema)
+                migration.check(connection, self._bookkeeping)
                 self._epoch = Epochs(self._bookkeeping).claim(connection, self._run_id, socket.gethostname(), os.getpid())
         except BaseException:
             self._lock.release()
