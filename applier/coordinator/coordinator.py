@@ -42,7 +42,7 @@ from applier.coordinator.step import (
     KeyAnswer,
     NeedNames,
     SaveProgress,
-    SegmentAhead,
+    Segment,
     Step,
 )
 from applier.coordinator.step_choice import OpenStep, StepChoice, UnstoredEvents
@@ -217,7 +217,7 @@ class Coordinator:
     def _rows_step(self) -> Step | None:
         return None if not self._has_rows or self._rejected else self.rows_ahead.next(self._window)
 
-    def segments_ahead(self, most_rows: int, at_least: int = 1, between_ddls: int = 1) -> tuple[SegmentAhead, ...]:
+    def segments_ahead(self, most_rows: int, at_least: int = 1, between_ddls: int = 1) -> tuple[Segment, ...]:
         """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
 
         () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn. Or fewer than
@@ -238,8 +238,9 @@ class Coordinator:
     def applied(self, step: ApplySegment) -> None:
         """The segment is durable."""
         self._open.close(step)
-        self._segments.applied(moves=moves_checkpoint(step.upto_ts, self.checkpoint_ts))
-        self._advance(step.upto_ts, step.positions)
+        upto_ts = step.window.upto_ts
+        self._segments.applied(moves=moves_checkpoint(upto_ts, self.checkpoint_ts))
+        self._advance(upto_ts, step.positions)
 
     def rows_written(self, step: ApplyRows) -> None:
         """The rows are durable, and how far their streams are."""

@@ -522,20 +522,18 @@ class RowsAhead:
 
     def without_written(self, step: ApplySegment) -> ApplySegment | AskKeys:
         """Return the segment without the rows that are written; or ask which those are."""
-        after_ts = step.after_ts
+        segment, after_ts = step.segment, step.window.after_ts
         # Those at exactly A too, not again with their group: their ranges may be released, and none of these rows can come late.
         upto = {stream: ts for stream, ts in self._applied.items() if has_reached(ts, after_ts)}
         if not upto:
             return step
-        if asked := self._unknown(step.tables):
+        if asked := self._unknown(segment.tables):
             return AskKeys(asked)
         # Of all tables, not only of the segment's: the chunks of its ranges hold rows of others too, which are released already.
         ahead = self.tables.ahead(after_ts)
-        return replace(
-            step,
-            ranges=tuple(name for name in step.ranges if not self._is_written(name, after_ts)),
-            written=RowsWritten(upto=upto, tables=ahead) if ahead else None,
-        )
+        written = RowsWritten(upto=upto, tables=ahead) if ahead else None
+        ranges = tuple(name for name in segment.ranges if not self._is_written(name, after_ts))
+        return replace(step, segment=replace(segment, ranges=ranges, window=replace(step.window, written=written)))
 
     def answer(self, step: AskKeys, keys: Mapping[FoldedName, KeyAnswer]) -> None:
         """Take the answer to AskKeys; a table that it lacks does not qualify."""

@@ -12,11 +12,11 @@ from collections import deque
 from dataclasses import dataclass
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.step import ApplySegment, SegmentAhead
+from applier.coordinator.step import ApplySegment, Segment
 from applier.coordinator.streams import Streams
 from applier.model.events import FoldedName
 from applier.model.position import Ts
-from applier.model.segment import is_beyond, moves_checkpoint
+from applier.model.segment import SegmentWindow, is_beyond, moves_checkpoint
 
 # --- checkpoint group ------------------------------------------------------------------------------------------------
 # The group: all rows at exactly A. They stay cached, because a row of the same commit_ts may still arrive.
@@ -62,7 +62,7 @@ class CheckpointGroup:
 class _Cut:
     """A segment, and the number of reports at the moment when it was cut."""
 
-    segment: SegmentAhead
+    segment: Segment
     reports: int
 
 
@@ -84,9 +84,9 @@ class Segments:
         """Whether a segment was cut, or any cached row may lie between two timestamps."""
         return bool(self._ahead) or self._cache.ahead.has_rows(after_ts, upto_ts)
 
-    def cut_ahead(self, begun_ts: Ts, upto_ts: Ts, most_rows: int, at_least: int) -> tuple[SegmentAhead, ...]:
+    def cut_ahead(self, begun_ts: Ts, upto_ts: Ts, most_rows: int, at_least: int) -> tuple[Segment, ...]:
         """Cut further segments up to ``upto_ts``, of about ``most_rows`` in all. ``begun_ts``: where they begin if none was cut."""
-        found: list[SegmentAhead] = []
+        found: list[Segment] = []
         after_ts, rows = self._end_ts(begun_ts), 0
         # First by the rows of all ranges: a small feed asks in each cycle, and mostly in vain.
         if self._cache.rows < at_least or not moves_checkpoint(upto_ts, after_ts):
@@ -100,20 +100,19 @@ class Segments:
         ):
             segment = self._cut(after_ts, upto_ts)
             found.append(segment)
-            after_ts, rows = segment.upto_ts, rows + segment.rows
+            after_ts, rows = segment.window.upto_ts, rows + segment.rows
         return tuple(found)
 
     def _end_ts(self, begun_ts: Ts) -> Ts:
-        return self._ahead[-1].segment.upto_ts if self._ahead else begun_ts
+        return self._ahead[-1].segment.window.upto_ts if self._ahead else begun_ts
 
-    def _cut(self, after_ts: Ts, upto_ts: Ts) -> SegmentAhead:
+    def _cut(self, after_ts: Ts, upto_ts: Ts) -> Segment:
         """Cut the segment that begins at ``after_ts``: up to ``upto_ts``, or less if it would have too many rows."""
         if self._cache.rows > self._most_rows:
             upto_ts = self._cache.ahead.cut(after_ts, upto_ts, self._most_rows)
-        ranges, tables, rows = self._cache.ahead.select(after_ts, upto_ts, None)
-        segment = SegmentAhead(after_ts=after_ts, upto_ts=upto_ts, ranges=ranges, tables=tables, rows=rows)
+        segment = self._cache.ahead.select(SegmentWindow(after_ts=after_ts, upto_ts=upto_ts))
         self._ahead.append(_Cut(segment, self._cache.number))
-        self._cache.pin(ranges)
+        self._cache.pin(segment.ranges)
         return segment
 
     def make(self, after_ts: Ts, upto_ts: Ts, *, again: bool, later: tuple[Ts, ...] = ()) -> ApplySegment:
@@ -124,23 +123,13 @@ class Segments:
         if not self._ahead:
             self._cut(after_ts, upto_ts)
         segment, self._reports = self._ahead[0].segment, self._ahead[0].reports
-        ranges, tables, rows = segment.ranges, segment.tables, segment.rows
-        settled = self.group.settled_tables if again else None
+        end_ts = segment.window.upto_ts
         if again:
             # Selected now, and not when the segment was cut: the latecomer may have come since.
-            ranges, tables, rows = self._cache.at_checkpoint.select(after_ts, segment.upto_ts, settled)
-            self._reports = self._cache.number
-        return ApplySegment(
-            after_ts=after_ts,
-            upto_ts=segment.upto_ts,
-            again=again,
-            settled_tables=settled or frozenset(),
-            ranges=ranges,
-            tables=tables,
-            positions=self._streams.positions(segment.upto_ts),
-            rows=rows,
-            later=later if segment.upto_ts == upto_ts else (),
-        )
+            settled = self.group.settled_tables or frozenset()
+            window = SegmentWindow(after_ts=after_ts, upto_ts=end_ts, again=True, settled_tables=settled)
+            segment, self._reports = self._cache.at_checkpoint.select(window), self._cache.number
+        return ApplySegment(segment=segment, positions=self._streams.positions(end_ts), later=later if end_ts == upto_ts else ())
 
     def applied(self, *, moves: bool) -> None:
         """Know the segment of the last step as durable. ``moves``: the checkpoint leaves the group behind."""
@@ -150,7 +139,7 @@ class Segments:
     def cut_again_from(self, ts: Ts) -> None:
         """Forget the segments that reach beyond ``ts``."""
         is_stale = False
-        while self._ahead and is_beyond(self._ahead[-1].segment.upto_ts, ts):
+        while self._ahead and is_beyond(self._ahead[-1].segment.window.upto_ts, ts):
             self._release(self._ahead.pop())
             is_stale = True
         if is_stale:

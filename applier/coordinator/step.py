@@ -7,18 +7,18 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import RejectedEvent
-from applier.model.segment import RowsWritten, RowWindow
+from applier.model.segment import RowWindow, SegmentWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentAhead:
-    """Rows with ``after_ts`` < commit_ts <= ``upto_ts`` that will be one segment: they can be prepared before it is their turn.
+class Segment:
+    """The cached rows of a window. It can be prepared before it is its turn; its step then has an equal one.
 
-    ``ranges``, ``tables`` and ``rows``: see ``ApplySegment``, which will have the same, unless it is ``again``.
+    ``ranges`` are those whose rows may lie inside; empty: no job, only progress. ``tables`` are the tables that may have rows in it, one
+    entry per table and reported handle key over all ranges. ``rows``: how many it has at most, before compaction.
     """
 
-    after_ts: Ts
-    upto_ts: Ts
+    window: SegmentWindow
     ranges: tuple[RangeId, ...]
     tables: tuple[TableRows, ...]
     rows: int
@@ -26,27 +26,20 @@ class SegmentAhead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplySegment:
-    """Write all cached rows with ``after_ts`` < commit_ts <= ``upto_ts`` in one transaction that moves the checkpoint to ``upto_ts``.
+    """Write a segment in one transaction that moves the checkpoint to its end, where ``positions`` are the streams' positions.
 
-    With ``again``, rows at exactly ``after_ts`` too, except those of tables without a key and of tables that ``settled_tables`` names:
-    themselves, or by a schema entry (schema, ''). Where a DDL at ``after_ts`` may have touched everything there is no ``again``.
-    ``ranges`` are those whose rows may lie inside; empty: no job, only progress. ``positions`` are the streams' positions at ``upto_ts``.
-    ``tables`` are the tables that may have rows in it, one entry per table and reported handle key over all ranges.
+    Where a DDL at the beginning of its window may have touched everything, the window is not ``again``.
     """
 
-    after_ts: Ts
-    upto_ts: Ts
-    again: bool
-    settled_tables: frozenset[FoldedName]
-    ranges: tuple[RangeId, ...]
-    tables: tuple[TableRows, ...]
+    segment: Segment
     positions: dict[Stream, StreamPosition]
-    rows: int = 0
-    """Rows of the segment at most, before compaction."""
-    written: RowsWritten | None = None
-    """Rows that were written ahead, and are left out."""
     later: tuple[Ts, ...] = ()
-    """The commit_ts of the next DDLs behind the one at ``upto_ts``, as far as they are known: segments will end there."""
+    """The commit_ts of the next DDLs behind the one at the segment's end, as far as they are known: segments will end there."""
+
+    @property
+    def window(self) -> SegmentWindow:
+        """The rows that are written."""
+        return self.segment.window
 
 
 KeyAnswer: TypeAlias = tuple[str, ...] | None

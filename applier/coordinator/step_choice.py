@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from applier.coordinator.barriers import Barriers
 from applier.coordinator.segments import Segments
-from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress, SegmentAhead, Step
+from applier.coordinator.step import ApplySegment, ExecuteDdl, NeedNames, SaveProgress, Segment, Step
 from applier.coordinator.streams import Streams
 from applier.coordinator.window import Window
 from applier.model.errors import InvariantViolation
@@ -74,7 +74,7 @@ class OpenStep:
         """Return the checkpoint, or what it becomes when the open step is confirmed."""
         match self.step:
             case ApplySegment():
-                return self.step.upto_ts
+                return self.step.window.upto_ts
             case ExecuteDdl():
                 return self.step.identity.ts
             case _:
@@ -106,7 +106,7 @@ class StepChoice:
         barrier = self._barriers.next_ts(watermark)
         return barrier, watermark if barrier is None else barrier
 
-    def cut_ahead(self, begun_ts: Ts, most_rows: int, at_least: int, between_ddls: int) -> tuple[SegmentAhead, ...]:
+    def cut_ahead(self, begun_ts: Ts, most_rows: int, at_least: int, between_ddls: int) -> tuple[Segment, ...]:
         """Cut segments ahead, up to the next DDL: what lies behind it is rendered by the catalogue that it leaves.
 
         ``between_ddls``: what ``at_least`` is where another DDL follows the next one.

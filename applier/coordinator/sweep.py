@@ -11,10 +11,11 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from applier.coordinator.step import Segment
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows
-from applier.model.segment import first_beyond, is_beyond, is_spent, lies_in_segment, may_hold, overlaps_segment
+from applier.model.segment import SegmentWindow, first_beyond, is_beyond, is_spent, lies_in_segment, may_hold, overlaps_segment
 
 # --- range heap ------------------------------------------------------------------------------------------------------
 # A heap of ranges by time, for those who take the earliest and are told which are gone.
@@ -143,14 +144,6 @@ class OpenRange:
 # --- sweep -----------------------------------------------------------------------------------------------------------
 
 
-class Selection(NamedTuple):
-    """What a segment may contain: ranges, tables with their handle keys, and the number of rows at most."""
-
-    ranges: tuple[RangeId, ...]
-    tables: tuple[TableRows, ...]
-    rows: int
-
-
 class Sweep:
     """Walks over ``ranges``, which are the cache's: the number of each report, and the report."""
 
@@ -199,8 +192,9 @@ class Sweep:
                 return False
             opened = self._reach(following.ts)
 
-    def select(self, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Selection:
-        """Choose what a segment needs; with ``settled`` (not None) the group at ``after_ts`` too, except for those tables."""
+    def select(self, window: SegmentWindow) -> Segment:
+        """Choose what a segment needs."""
+        after_ts, upto_ts, settled = window.after_ts, window.upto_ts, window.settled_tables if window.again else None
         ranges, rows = [], 0
         tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...], TableName | None], TableRows] = {}
         for opened in self._opened(after_ts, upto_ts):
@@ -215,7 +209,7 @@ class Sweep:
                     # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
                     key = (table.name, table.handle_key, table.bytes_key, table.routed_from)
                     tables[key] = tables[key].joined(table) if key in tables else table
-        return Selection(tuple(ranges), tuple(tables.values()), rows)
+        return Segment(window=window, ranges=tuple(ranges), tables=tuple(tables.values()), rows=rows)
 
     def holds(self, rows: int, after_ts: Ts, upto_ts: Ts) -> bool:
         """Whether there may be at least so many rows between two timestamps."""

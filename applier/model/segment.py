@@ -225,8 +225,8 @@ class SegmentWindow:
 
     after_ts: Ts
     upto_ts: Ts
-    again: bool
-    settled_tables: frozenset[FoldedName]
+    again: bool = False
+    settled_tables: frozenset[FoldedName] = frozenset()
     written: RowsWritten | None = None
 
     def bound(self, stream: Stream, table: FoldedName, *, keyed: bool) -> Any:

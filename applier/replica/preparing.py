@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from threading import Event
 from typing import Final, NamedTuple
 
-from applier.coordinator.step import ApplySegment, SegmentAhead
+from applier.coordinator.step import ApplySegment, Segment
 from applier.model.errors import ApplierError
 from applier.model.position import Ts
 from applier.model.segment import moves_checkpoint
@@ -25,18 +25,11 @@ are too many partitions of a shuffle."""
 class _Ready(NamedTuple):
     """Where a segment is prepared."""
 
-    segment: SegmentAhead
+    segment: Segment
     prepared: Prepared
     number: int
     changes: int
     """DDLs that had run when it was planned. One that came late, into segments that were cut, lies before those behind it."""
-
-
-def _is_same(segment: SegmentAhead, step: ApplySegment) -> bool:
-    # Ranges are compared too. A new partition may hold back W; then the segment is cut again, perhaps with the same bounds and more
-    # rows. A segment whose group at A is applied again has rows that were not prepared.
-    bounds = segment.after_ts, segment.upto_ts, segment.ranges
-    return not step.again and bounds == (step.after_ts, step.upto_ts, step.ranges)
 
 
 class Preparing:
@@ -45,7 +38,7 @@ class Preparing:
     def __init__(self, run: RunContext, state: ReplicaState, writer: SegmentWriter) -> None:
         self._run, self._state, self._writer = run, state, writer
         self.lane: Lane[Prepared | ApplierError] = Lane("prepare")
-        self._pending: Sequence[SegmentAhead] = ()
+        self._pending: Sequence[Segment] = ()
         self._changes = 0
         self._ready: dict[Ts, _Ready] = {}
 
@@ -88,20 +81,24 @@ class Preparing:
         prepared = self.lane.result()
         if isinstance(prepared, ApplierError):
             return prepared
+        ready = [_Ready(segment, prepared, number, self._changes) for number, segment in enumerate(segments)]
+        begun = {one.segment.window.after_ts: one for one in ready}
         # A segment that was cut again replaces the one with the same beginning.
-        void = [self._ready.pop(segment.after_ts) for segment in segments if segment.after_ts in self._ready]
-        self._ready |= {segment.after_ts: _Ready(segment, prepared, number, self._changes) for number, segment in enumerate(segments)}
+        void = [self._ready.pop(after_ts) for after_ts in begun if after_ts in self._ready]
+        self._ready |= begun
         self._free(void)
         return None
 
     def is_pending(self, step: ApplySegment) -> bool:
         """Whether the segment is being prepared."""
-        return any(_is_same(segment, step) for segment in self._pending)
+        return step.segment in self._pending
 
     def of(self, step: ApplySegment) -> tuple[Prepared, int] | None:
         """Return where the segment is prepared; None if it is not, or could not be."""
-        ready = self._ready.get(step.after_ts)
-        if ready is None or not _is_same(ready.segment, step) or ready.changes != self._state.tables.changes:
+        ready = self._ready.get(step.window.after_ts)
+        # Not the same where it was cut again, perhaps with the same bounds and more rows (a new partition may hold W back), and where the
+        # group at A is applied again with it: rows of it were not prepared.
+        if ready is None or ready.segment != step.segment or ready.changes != self._state.tables.changes:
             return None
         # Prepared alone, when it is its turn, it may succeed: an error is also that of the segments behind it, and what the segment before
         # has taught about its tables (``SinkTables.explained``) was not known yet. If it fails again, its error is that of the step.
@@ -110,7 +107,7 @@ class Preparing:
 
     def written(self, step: ApplySegment) -> None:
         """Forget the prepared segments up to this one. A job's files are deleted when all of its segments are written."""
-        self._free([self._ready.pop(after_ts) for after_ts in list(self._ready) if not moves_checkpoint(after_ts, step.after_ts)])
+        self._free([self._ready.pop(after_ts) for after_ts in list(self._ready) if not moves_checkpoint(after_ts, step.window.after_ts)])
 
     def _free(self, done: Sequence[_Ready]) -> None:
         for prepared in {id(ready.prepared): ready.prepared for ready in done}.values():

@@ -274,7 +274,7 @@ class QuarantineRetry:
             raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place, table=str(reported[0].name))
         times = [row.placed.commit_ts for row in rows]
         # A window around the event's own transactions, so that the ordinary planner renders it.
-        window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)), again=False, settled_tables=frozenset())
+        window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)))
         planned = plan_bucket(
             [_chunk(place.stream, rows)],
             window,

@@ -9,7 +9,7 @@ from typing import Final
 
 import stamina
 
-from applier.coordinator.step import ApplyRows, ApplySegment, SegmentAhead
+from applier.coordinator.step import ApplyRows, ApplySegment, Segment
 from applier.model.errors import (
     ApplierError,
     BulkRefused,
@@ -181,12 +181,8 @@ class SegmentWriter:
     def __init__(self, sink: Sink, runner: Runner, tables: SinkTables, rules: WriteRules, loads: BulkLoads) -> None:
         self._sink, self._runner, self._tables, self._rules, self._loads = sink, runner, tables, rules, loads
 
-    def plan_ahead(self, segments: Sequence[SegmentAhead], contents: Mapping[RangeId, RangeContent]) -> PreparePlan:
+    def plan_ahead(self, segments: Sequence[Segment], contents: Mapping[RangeId, RangeContent]) -> PreparePlan:
         """Plan how segments that follow one another are prepared. Raises what forbids one of them."""
-        windows = tuple(
-            SegmentWindow(after_ts=segment.after_ts, upto_ts=segment.upto_ts, again=False, settled_tables=frozenset())
-            for segment in segments
-        )
         ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
         # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
         tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...], TableName | None], TableRows] = {}
@@ -194,7 +190,9 @@ class SegmentWriter:
             key = (table.name, table.handle_key, table.bytes_key, table.routed_from)
             tables[key] = tables[key].joined(table) if key in tables else table
         rows = sum(segment.rows for segment in segments)
-        return self._plan(windows, [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, rows)
+        return self._plan(
+            tuple(segment.window for segment in segments), [*tables.values()], {range_id: contents[range_id] for range_id in ranges}, rows
+        )
 
     def job(
         self,
@@ -204,15 +202,12 @@ class SegmentWriter:
         prepared: tuple[Prepared, int] | None,
     ) -> WriteJob:
         """Make the job that writes a segment, which may be ``prepared``. Raises what forbids it."""
-        fence, commit = progress
-        if not step.ranges:
+        (fence, commit), segment = progress, step.segment
+        if not segment.ranges:
             # A window of resolved events alone moves the checkpoint: no Spark job for it.
             return WriteJob(step, commit, None, lambda: self.save(fence, commit))
-        window = SegmentWindow(
-            after_ts=step.after_ts, upto_ts=step.upto_ts, again=step.again, settled_tables=step.settled_tables, written=step.written
-        )
-        plan = self._plan((window,), step.tables, {range_id: contents[range_id] for range_id in step.ranges}, step.rows)
-        plan = replace(plan, later=step.later)
+        contents_of = {range_id: contents[range_id] for range_id in segment.ranges}
+        plan = replace(self._plan((step.window,), segment.tables, contents_of, segment.rows), later=step.later)
         write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit, takes_refused=plan.policy.refused)
         if prepared is None:
             return self._applying(WriteJob(step, commit, plan, lambda: self._runner.apply(plan, write_plan)))

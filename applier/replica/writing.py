@@ -81,14 +81,14 @@ class Writing:
     def begin(self, step: ApplySegment) -> None:
         """Start to write a segment. Raises what forbids it, before anything is written."""
         state = self._state
-        state.locations.place_rows(step.tables)
+        state.locations.place_rows(step.segment.tables)
         commit = ProgressCommit(
-            checkpoint_ts=step.upto_ts,
-            positions=state.to_store(step.positions, step.upto_ts, step.ranges),
-            known_tables=state.tables.new_with_rows(step.tables, state.progress),
+            checkpoint_ts=step.window.upto_ts,
+            positions=state.to_store(step.positions, step.window.upto_ts, step.segment.ranges),
+            known_tables=state.tables.new_with_rows(step.segment.tables, state.progress),
             topic_ids=state.topics.ids,
             locations=state.locations.waiting,
-            source_state=self._run.components.source.state_at(step.upto_ts),
+            source_state=self._run.components.source.state_at(step.window.upto_ts),
         )
         self._start(self._writer.job(step, state.contents, (state.progress.fence, commit), self._preparing.of(step)))
 
@@ -217,7 +217,7 @@ class Writing:
         state.coordinator.applied(step)
         watcher.changed()
         # Not for every segment: rows at A that are applied again leave A where it is, and prove nothing about the next window.
-        if moves_checkpoint(step.upto_ts, step.after_ts):
+        if moves_checkpoint(step.window.upto_ts, step.window.after_ts):
             state.recovery.moved()
             watcher.worked(Side.REST)
         return None

@@ -98,7 +98,7 @@ class Simulation:
     def list(self):
         self.coordinator.list(self.listing())
         # Void: a new partition has taken W back. An open step goes on.
-        while self.ahead and self.ahead[-1].upto_ts > self.coordinator.watermark:
+        while self.ahead and self.ahead[-1].window.upto_ts > self.coordinator.watermark:
             self.ahead.pop()
 
     def meanwhile(self):
@@ -111,9 +111,9 @@ class Simulation:
 
     def cut_ahead(self):
         for segment in self.coordinator.segments_ahead(self.most_ahead):
-            if self.ahead and segment.after_ts != self.ahead[-1].upto_ts:
+            if self.ahead and segment.window.after_ts != self.ahead[-1].window.upto_ts:
                 raise Broken("a segment ahead does not follow the one before it")
-            if not segment.rows or segment.upto_ts > self.coordinator.watermark:
+            if not segment.rows or segment.window.upto_ts > self.coordinator.watermark:
                 raise Broken("a segment ahead is empty, or not closed")
             self.ahead.append(segment)
 
@@ -127,9 +127,9 @@ class Simulation:
         if not self.ahead:
             return
         segment = self.ahead.popleft()
-        if (segment.after_ts, segment.upto_ts) != (step.after_ts, step.upto_ts):
+        if (segment.window.after_ts, segment.window.upto_ts) != (step.window.after_ts, step.window.upto_ts):
             raise Broken(f"the segment {segment} became {step}")
-        if not step.again and (segment.ranges, segment.tables, segment.rows) != (step.ranges, step.tables, step.rows):
+        if not step.window.again and segment != step.segment:
             raise Broken(f"the content of {segment} became {step}")
 
     def read(self):
@@ -177,9 +177,9 @@ class Simulation:
         return True
 
     def apply(self, step):
-        if step.after_ts != self.sink.checkpoint_ts:
+        if step.window.after_ts != self.sink.checkpoint_ts:
             raise Broken("a segment does not begin at the checkpoint")
-        if step.upto_ts > self.coordinator.watermark:
+        if step.window.upto_ts > self.coordinator.watermark:
             raise Broken("a segment reaches beyond the watermark")
         if self.rng.random() < 0.1:
             self.coordinator.withdraw(step)
@@ -189,8 +189,8 @@ class Simulation:
         self.crash()
         self.meanwhile()
         self.sink.write(chosen)
-        self.sink.commit(step.upto_ts, step.positions)
-        self.check(f"segment ({step.after_ts}, {step.upto_ts}]")
+        self.sink.commit(step.window.upto_ts, step.positions)
+        self.check(f"segment ({step.window.after_ts}, {step.window.upto_ts}]")
         self.crash()
         self.coordinator.applied(step)
 
@@ -202,12 +202,12 @@ class Simulation:
             for row, offset in rows
             if self.is_in(step, row, range_id.stream)
         ]
-        chosen = [(row, offset) for range_id, row, offset in within if range_id in step.ranges]
-        names, known = {table.name.fold() for table in step.tables}, [row for row, _ in chosen]
-        late = [row for range_id, row, _ in within if range_id not in step.ranges and row not in known]
-        if any(row[1] != step.upto_ts for row in late) or any(folded(row[2]) not in names for row in known):
+        chosen = [(row, offset) for range_id, row, offset in within if range_id in step.segment.ranges]
+        names, known = {table.name.fold() for table in step.segment.tables}, [row for row, _ in chosen]
+        late = [row for range_id, row, _ in within if range_id not in step.segment.ranges and row not in known]
+        if any(row[1] != step.window.upto_ts for row in late) or any(folded(row[2]) not in names for row in known):
             raise Broken("a segment does not know of a row in it")
-        if len(chosen) > step.rows:
+        if len(chosen) > step.segment.rows:
             raise Broken("a segment holds more rows than it says")
         return chosen
 
@@ -217,9 +217,9 @@ class Simulation:
 
     def is_in(self, step, row, stream):
         del stream
-        if step.again and row[1] == step.after_ts:
-            return not {folded(row[2]), FoldedName(SCHEMA.casefold(), "")} & step.settled_tables
-        return step.after_ts < row[1] <= step.upto_ts
+        if step.window.again and row[1] == step.window.after_ts:
+            return not {folded(row[2]), FoldedName(SCHEMA.casefold(), "")} & step.window.settled_tables
+        return step.window.after_ts < row[1] <= step.window.upto_ts
 
     def execute(self, step):
         self.crash()

@@ -122,7 +122,7 @@ class RowsSimulation(Simulation):
         return self.sink.checkpoint_ts <= self.applied_ts(stream) >= row[1] and folded(row[2]) in self.sink.ahead_tables
 
     def is_in(self, step, row, stream):
-        written = step.written
+        written = step.window.written
         if written and folded(row[2]) in written.tables and row[1] <= written.upto.get(stream, 0):
             return False
         if super().is_in(step, row, stream):
@@ -135,7 +135,7 @@ class RowsSimulation(Simulation):
     def is_same_again(self, step, row):
         """Whether a row comes again with its group at the checkpoint, and stands in the sink: a table may have come to be ahead since."""
         versions = [self.sink.latest.get(place, (row[1],))[0] for place in final_versions([(row, 0)])]
-        return step.again and row[1] == step.after_ts and max(versions) <= row[1]
+        return step.window.again and row[1] == step.window.after_ts and max(versions) <= row[1]
 
     def is_spent(self, stream, row):
         # Rows at exactly A too: a stream that is beyond has no latecomer there.

@@ -104,4 +104,4 @@ def brief(step):
     """('apply', after, upto, rows at most), ('again', …) for one that takes the group at ``after`` along, ('ddl', ts, query)."""
     if isinstance(step, ExecuteDdl):
         return ("ddl", step.identity.ts, step.ddl.query)
-    return ("again" if step.again else "apply", step.after_ts, step.upto_ts, step.rows)
+    return ("again" if step.window.again else "apply", step.window.after_ts, step.window.upto_ts, step.segment.rows)

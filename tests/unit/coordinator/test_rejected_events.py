@@ -47,7 +47,7 @@ def test_rejected_events_are_stored_before_the_segment_that_is_due():
     s.confirm(step)
     segment = s.coordinator.next_step()
     assert isinstance(segment, ApplySegment)
-    assert segment.upto_ts == 5
+    assert segment.window.upto_ts == 5
 
 
 def test_rejected_events_are_stored_before_a_ddl_and_while_no_window_is_open():

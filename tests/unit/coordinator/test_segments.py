@@ -50,7 +50,7 @@ def test_a_segment_before_a_ddl_says_where_those_behind_it_will_end():
     while (step := s.coordinator.next_step()) is not None:
         s.confirm(step)
         if isinstance(step, ApplySegment):
-            found.append((step.after_ts, step.upto_ts, step.later))
+            found.append((step.window.after_ts, step.window.upto_ts, step.later))
     # The one that was cut by its rows ends before the next DDL.
     assert found == [(0, 3, (7,)), (3, 5, ()), (5, 7, ()), (7, 9, ())]
 
@@ -60,6 +60,6 @@ def test_a_segment_names_its_tables_once_with_all_their_keys():
     s.list()
     s.read()
     s.list()
-    tables = {table.name.table: table for table in s.next_segment().tables}
+    tables = {table.name.table: table for table in s.next_segment().segment.tables}
     assert sorted(tables) == ["a", "b"]
     assert (tables["a"].rows, tables["a"].min_ts, tables["a"].max_ts) == (2, 1, 3)

@@ -27,7 +27,7 @@ def read(s):
 
 
 def ahead(s, most_rows=1000):
-    return [(segment.after_ts, segment.upto_ts) for segment in s.coordinator.segments_ahead(most_rows)]
+    return [(segment.window.after_ts, segment.window.upto_ts) for segment in s.coordinator.segments_ahead(most_rows)]
 
 
 def segments(s):
@@ -49,7 +49,7 @@ def test_about_as_many_rows_are_handed_out_as_are_asked_for_and_never_less_than_
 def test_segments_ahead_begin_behind_the_step_that_is_open():
     s = closed()
     step = s.next_segment()
-    assert (step.after_ts, step.upto_ts) == (0, 2)
+    assert (step.window.after_ts, step.window.upto_ts) == (0, 2)
     assert ahead(s) == [(2, 4), (4, 6)]
     s.confirm(step)
     assert segments(s) == [(2, 4), (4, 6)]
@@ -70,13 +70,13 @@ def test_few_rows_between_two_ddls_are_not_handed_out():
     s = Scenario().write(P0, row(1), row(2), ddl(3, ALTER), row(4), row(5), ddl(6, "DROP TABLE `x`", "x"), row(7), resolved(8))
     read(s)
     assert s.coordinator.segments_ahead(1000, between_ddls=3) == ()
-    assert [len(s.coordinator.segments_ahead(1000, between_ddls=2)), s.next_segment().upto_ts] == [1, 3]
+    assert [len(s.coordinator.segments_ahead(1000, between_ddls=2)), s.next_segment().window.upto_ts] == [1, 3]
     s.coordinator.withdraw(s.coordinator._open.step)
     while not isinstance(step := s.coordinator.next_step(), ExecuteDdl):
         s.confirm(step)
     s.confirm(step)
     # The DDL behind these rows is the last one: nothing is divided there.
-    assert [(segment.after_ts, segment.upto_ts) for segment in s.coordinator.segments_ahead(1000, between_ddls=3)] == [(3, 6)]
+    assert [(segment.window.after_ts, segment.window.upto_ts) for segment in s.coordinator.segments_ahead(1000, between_ddls=3)] == [(3, 6)]
 
 
 def test_a_window_without_rows_is_not_cut_ahead_so_that_it_can_grow():
@@ -102,7 +102,7 @@ def test_a_replay_inside_of_what_was_handed_out_changes_nothing():
     s.write(P0, row(3), row(3), resolved(6))
     read(s)
     steps = [step for step in iter(lambda: taken(s), None) if isinstance(step, ApplySegment)]
-    assert [(step.ranges, step.tables, step.rows) for step in steps[:3]] == [(cut.ranges, cut.tables, cut.rows) for cut in handed_out]
+    assert [step.segment for step in steps[:3]] == list(handed_out)
 
 
 def taken(s):
@@ -124,7 +124,7 @@ def test_a_step_that_is_taken_back_is_given_again():
 def test_ranges_of_a_segment_ahead_are_not_released_before_it_is_applied():
     s = closed(range_records=2)
     last = s.coordinator.segments_ahead(1000)[-1]
-    while not isinstance(step := s.coordinator.next_step(), ApplySegment) or step.upto_ts != last.upto_ts:
+    while not isinstance(step := s.coordinator.next_step(), ApplySegment) or step.window.upto_ts != last.window.upto_ts:
         assert not isinstance(step, Evict) or not set(step.ranges) & set(last.ranges)
         s.confirm(step)
 

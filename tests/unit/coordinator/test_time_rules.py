@@ -35,7 +35,7 @@ def test_a_window_holds_its_watermark_and_not_its_checkpoint():
     s.read()
     s.list()
     step = s.next_segment()
-    assert (step.after_ts, step.upto_ts, step.again, step.rows) == (2, 5, True, 3)
+    assert (step.window.after_ts, step.window.upto_ts, step.window.again, step.segment.rows) == (2, 5, True, 3)
 
 
 def test_a_latecomer_at_the_checkpoint_waits_and_brings_its_whole_group_along():
@@ -48,7 +48,7 @@ def test_a_latecomer_at_the_checkpoint_waits_and_brings_its_whole_group_along():
     s.read()
     s.list()
     step = s.next_segment()
-    assert (step.after_ts, step.upto_ts, step.again, len(step.ranges)) == (3, 5, True, 3)
+    assert (step.window.after_ts, step.window.upto_ts, step.window.again, len(step.segment.ranges)) == (3, 5, True, 3)
 
 
 def test_a_latecomer_that_arrives_while_the_segment_is_written_still_counts():
@@ -94,7 +94,11 @@ def test_the_group_of_other_tables_is_applied_again_without_the_touched_ones():
     s.read()
     s.list()
     step = s.next_segment()
-    assert (step.again, step.settled_tables, [table.name.table for table in step.tables]) == (True, folded("a"), ["b"])
+    assert (step.window.again, step.window.settled_tables, [table.name.table for table in step.segment.tables]) == (
+        True,
+        folded("a"),
+        ["b"],
+    )
 
 
 def test_a_ddl_that_ran_here_excludes_its_tables_from_the_group():

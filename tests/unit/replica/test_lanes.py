@@ -10,17 +10,18 @@ from types import SimpleNamespace
 import pytest
 
 from applier.coordinator import Policy
-from applier.coordinator.step import ApplySegment, SegmentAhead
+from applier.coordinator.step import ApplySegment, Segment
 from applier.model.errors import InvariantViolation, JobAborted, NeedsOperator, RowRefused, SourceError, SparkSessionLost
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
+from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance
 from applier.replica import preparing
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.lane import LOOK_S, Lane, wait_for_any
-from applier.replica.preparing import Preparing, _is_same
+from applier.replica.preparing import Preparing
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
 from applier.sinks.registry import open_sink
@@ -404,31 +405,37 @@ def test_what_an_operator_must_decide_in_a_prepared_segment_stops_the_run_at_tha
 # --- which segment was prepared ----------------------------------------------------------------------------------------
 
 RANGES = (RangeId(ONE, Offset(0), Offset(5)),)
-AHEAD = SegmentAhead(after_ts=Ts(5), upto_ts=Ts(9), ranges=RANGES, tables=(), rows=3)
-STEP = ApplySegment(after_ts=Ts(5), upto_ts=Ts(9), again=False, settled_tables=frozenset(), ranges=RANGES, tables=(), positions={}, rows=3)
+AHEAD = Segment(window=SegmentWindow(after_ts=Ts(5), upto_ts=Ts(9)), ranges=RANGES, tables=(), rows=3)
+STEP = ApplySegment(segment=AHEAD, positions={})
+
+
+def lane_of(*segments):
+    lane = Preparing(SimpleNamespace(components=SimpleNamespace(runner=Dropping())), None, None)
+    lane._pending = segments
+    return lane
 
 
 def test_a_segment_is_known_by_its_bounds_and_ranges():
-    assert _is_same(AHEAD, STEP)
+    assert lane_of(AHEAD).is_pending(STEP)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        replace(STEP, ranges=(*RANGES, RangeId(Stream("feed", 1), Offset(0), Offset(5)))),
-        replace(STEP, ranges=(RangeId(ONE, Offset(0), Offset(6)),)),
-        replace(STEP, upto_ts=Ts(8)),
-        replace(STEP, after_ts=Ts(4)),
-        replace(STEP, again=True),
+        replace(AHEAD, ranges=(*RANGES, RangeId(Stream("feed", 1), Offset(0), Offset(5)))),
+        replace(AHEAD, ranges=(RangeId(ONE, Offset(0), Offset(6)),)),
+        replace(AHEAD, window=replace(AHEAD.window, upto_ts=Ts(8))),
+        replace(AHEAD, window=replace(AHEAD.window, after_ts=Ts(4))),
+        replace(AHEAD, window=replace(AHEAD.window, again=True)),
     ],
     ids=["another range", "a longer range", "another end", "another beginning", "with the group at its beginning"],
 )
 def test_a_segment_that_was_cut_again_or_is_applied_again_is_not_the_prepared_one(other):
-    assert not _is_same(AHEAD, other)
+    assert not lane_of(AHEAD).is_pending(ApplySegment(segment=other, positions={}))
 
 
 def test_segments_that_were_prepared_for_other_ranges_are_applied_anew_and_freed(make, monkeypatch):
-    monkeypatch.setattr("applier.replica.preparing._is_same", lambda *_: False)
+    monkeypatch.setattr(Segment, "__eq__", lambda *_: False)
     run = make()
     run.finish()
     assert run.runner.numbers("write") == []
@@ -449,9 +456,9 @@ class Dropping:
 
 
 def test_segments_that_were_cut_anew_take_the_place_of_the_prepared_ones_which_are_freed_with_the_last_of_their_job():
-    runner = Dropping()
-    lane = Preparing(SimpleNamespace(components=SimpleNamespace(runner=runner)), None, None)
-    later = replace(AHEAD, after_ts=Ts(9), upto_ts=Ts(12))
+    lane = lane_of()
+    runner = lane._run.components.runner
+    later = replace(AHEAD, window=SegmentWindow(after_ts=Ts(9), upto_ts=Ts(12)))
     first, second, third = (Prepared((), name) for name in ("first", "second", "third"))
 
     def take(segments, prepared):
@@ -468,7 +475,7 @@ def test_segments_that_were_cut_anew_take_the_place_of_the_prepared_ones_which_a
     assert lane.of(STEP) is None
     lane.written(STEP)
     assert runner.dropped == [first, second]
-    lane.written(replace(STEP, after_ts=Ts(9), upto_ts=Ts(12)))
+    lane.written(replace(STEP, segment=later))
     assert runner.dropped == [first, second, third]
     lane.lane.close()
 
