@@ -14,11 +14,12 @@ from applier.check.spark import examine_spark, spark_properties
 from applier.config import Config
 from applier.model.errors import ApplierError
 from applier.model.finding import CheckFinding, not_examined, of_error
+from applier.model.remedy import Remedy
 
 Group = Callable[[], Iterable[CheckFinding]]
 
-AGAIN: Final = "Run `applier check` again"
-DEFECT_REMEDY: Final = "Report this with the version of applier. It does not stop a run"
+AGAIN: Final = Remedy("check.run-check-again", "Run `applier check` again")
+DEFECT_REMEDY: Final = Remedy("check.report-examination", "Report this with the version of applier. It does not stop a run")
 
 
 def examine(groups: Mapping[str, Group], *, within_s: float) -> Iterator[CheckFinding]:

@@ -15,6 +15,7 @@ from applier.coordinator.streams import check_excluded, check_known, is_required
 from applier.model.errors import ApplierError, SourceError
 from applier.model.finding import CheckFinding, not_examined, of_error, ok
 from applier.model.position import Listing, Ts
+from applier.model.remedy import Remedy
 from applier.model.topic_name import is_pattern
 from applier.sinks.progress import Progress
 from applier.sources.factory import open_source
@@ -92,7 +93,7 @@ def _permissions(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFin
     elif refused:
         error = SourceError(
             "the user has no permission to read the topic",
-            remedy="Grant READ on the topic to this user",
+            remedy=Remedy("check.grant-read", "Grant READ on the topic to this user"),
             kind="unauthorized",
             topic=", ".join(refused),
         )
@@ -110,7 +111,11 @@ def _settings(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFindin
         return
     for topic, reason in found.unexamined.items():
         detail = f"a compacted topic loses rows, and the brokers do not show the settings of {topic} ({reason})"
-        yield not_examined(KEPT, detail, "Grant DESCRIBE_CONFIGS on the topic to this user: cleanup.policy must be delete")
+        yield not_examined(
+            KEPT,
+            detail,
+            Remedy("check.grant-describe-configs", "Grant DESCRIBE_CONFIGS on the topic to this user: cleanup.policy must be delete"),
+        )
     for topic in found.compacted:
         yield of_error(KEPT, compaction_error(topic, found.known[topic]))
     if found.known and not found.compacted:

@@ -12,6 +12,7 @@ from typing import Final
 from applier.config import Config
 from applier.config.cores import usable_cores
 from applier.model.finding import CheckFinding, ok, problem, warning
+from applier.model.remedy import Remedy
 
 MIB: Final = 1024**2
 JAVA_BESIDE_HEAP: Final = 300 * MIB
@@ -34,10 +35,16 @@ def memory_finding(heap: str, machine: int | None, *, is_local: bool, cores: int
     """Compare what the driver may take with what the machine, or its container, has."""
     check, heap_bytes = "memory", size_of(heap)
     if heap_bytes is None:
-        return problem(check, f"spark.driver.memory is not a size: {heap!r}", 'Write it as Spark does, for instance "1g"')
+        return problem(
+            check,
+            f"spark.driver.memory is not a size: {heap!r}",
+            Remedy("check.write-memory-as-spark", 'Write it as Spark does, for instance "1g"'),
+        )
     if machine is None:
         return warning(
-            check, "the memory of this machine is not known", f"Make sure that it has more than {_text(heap_bytes + JAVA_BESIDE_HEAP)}"
+            check,
+            "the memory of this machine is not known",
+            Remedy("check.give-machine-more-memory", f"Make sure that it has more than {_text(heap_bytes + JAVA_BESIDE_HEAP)}"),
         )
     # On a cluster the workers run elsewhere.
     workers = WORKER * (2 * (usable_cores() if cores is None else cores) + 1) if is_local else 0
@@ -45,7 +52,11 @@ def memory_finding(heap: str, machine: int | None, *, is_local: bool, cores: int
     detail = f"Spark's Java and Python may take {_text(wanted)}; this machine has {_text(machine)}"
     # Never an error: Java takes its heap as it needs it, and a small feed needs little.
     if wanted > machine:
-        return warning(check, detail, "Give it more memory, or set a smaller spark.driver.memory under [spark.conf]")
+        return warning(
+            check,
+            detail,
+            Remedy("check.give-memory-or-shrink-driver", "Give it more memory, or set a smaller spark.driver.memory under [spark.conf]"),
+        )
     return ok(check, detail)
 
 
@@ -81,7 +92,7 @@ def disk_findings(directories: Sequence[Path], *, needed: int) -> Iterator[Check
             free[directory] = _free_bytes(directory)
         except OSError as error:
             refused.append(f"{directory}: {error.strerror or error}")
-    remedy = 'Set "spark.local.dir" under [spark.conf] to a directory that the applier may write to'
+    remedy = Remedy("check.set-writable-local-dir", 'Set "spark.local.dir" under [spark.conf] to a directory that the applier may write to')
     if not free:
         yield problem(check, f"Spark cannot write its files: {'; '.join(refused)}", remedy)
         return
@@ -90,9 +101,20 @@ def disk_findings(directories: Sequence[Path], *, needed: int) -> Iterator[Check
     total, places = sum(free.values()), ", ".join(map(str, free))
     detail = f"{_text(total)} free under spark.local.dir ({places})"
     if total < LEAST_FREE:
-        yield problem(check, detail, f'Free some space, or set another "spark.local.dir". Twice run.memory is enough: {_text(needed)}')
+        yield problem(
+            check,
+            detail,
+            Remedy(
+                "check.free-local-dir-space",
+                f'Free some space, or set another "spark.local.dir". Twice run.memory is enough: {_text(needed)}',
+            ),
+        )
     elif total < needed:
-        yield warning(check, f"{detail}; rows that wait may take {_text(needed)}, twice run.memory", "Free some space, or lower run.memory")
+        yield warning(
+            check,
+            f"{detail}; rows that wait may take {_text(needed)}, twice run.memory",
+            Remedy("check.free-space-or-lower-memory", "Free some space, or lower run.memory"),
+        )
     else:
         yield ok(check, detail)
 

@@ -11,6 +11,7 @@ from applier.model.errors import ApplierError, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.mysql.grants import Grants, account_of, grant
 from applier.planner.table_check import DifferenceKind, silent_change
 from applier.replica.sink_tables import NOT_EXECUTED
@@ -87,7 +88,11 @@ def version_finding(version: str) -> CheckFinding:
     digits = version.removeprefix("5.5.5-").partition("-")[0].split(".")[:2]
     if tuple(int(part) if part.isdecimal() else 0 for part in digits) < oldest:
         words = ".".join(map(str, oldest))
-        return problem(VERSION, f"{kind} {version}: its binlog does not say the names of columns", f"Use {kind} {words} or newer")
+        return problem(
+            VERSION,
+            f"{kind} {version}: its binlog does not say the names of columns",
+            Remedy("check.use-newer-primary", f"Use {kind} {words} or newer"),
+        )
     known = (
         "tested" if version.removeprefix("5.5.5-").startswith(TESTED) else "this version is not tested; 10.11 (MariaDB) and 9.7 (MySQL) are"
     )
@@ -107,7 +112,9 @@ def _privileges(server: Server, selection: TableSelection) -> Iterator[CheckFind
         missing.append(SHOWS_KEYS[0])
         why = ": without the last one the server hides its foreign keys. On the replicated schemas it is enough"
     if missing:
-        yield problem(PRIVILEGES, f"{user} lacks {', '.join(missing)}{why}", grant(missing, "", *account_of(user)))
+        yield problem(
+            PRIVILEGES, f"{user} lacks {', '.join(missing)}{why}", Remedy("check.grant-on-primary", grant(missing, "", *account_of(user)))
+        )
 
 
 def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bool:
@@ -160,7 +167,7 @@ def retention_finding(keeps_s: int) -> CheckFinding:
         return ok(RETENTION, "the server keeps its files until they are purged")
     kept = f"the server keeps its files for {keeps_s / 3600:.1f} h"
     if keeps_s < SHORT_S:
-        remedy = "SET GLOBAL binlog_expire_logs_seconds = 604800, also in its configuration"
+        remedy = Remedy("check.set-binlog-expire-seconds", "SET GLOBAL binlog_expire_logs_seconds = 604800, also in its configuration")
         return warning(RETENTION, f"{kept}: a replica that stands still for longer cannot go on", remedy)
     return ok(RETENTION, kept)
 
@@ -207,7 +214,12 @@ def place_findings(settings: BinlogSettings, server: Server, progress: Progress 
     if keeps_s and behind_s > keeps_s / 2:
         detail = f"the last transaction of the replica is {duration(behind_s)} old, and the server keeps its files for {duration(keeps_s)}"
         yield warning(
-            RETENTION, detail, "Start the replica, or let the server keep its files longer: SET GLOBAL binlog_expire_logs_seconds"
+            RETENTION,
+            detail,
+            Remedy(
+                "check.keep-binlogs-longer",
+                "Start the replica, or let the server keep its files longer: SET GLOBAL binlog_expire_logs_seconds",
+            ),
         )
 
 
@@ -230,11 +242,15 @@ def _server_ids(server: Server, settings: BinlogSettings, tasks: int) -> Iterato
     taken = sorted(number for number in _replicas(server) if first <= number <= last)
     if len(names) < needed:
         enough = first + max(needed, 64) - 1
-        remedy = f'Give more in source.server_ids, for instance "{first}-{enough}"'
+        remedy = Remedy("check.give-more-server-ids", f'Give more in source.server_ids, for instance "{first}-{enough}"')
         yield warning(SERVER_IDS, f"{first}-{last} are {len(names)}, but {needed} connections may read at the same time", remedy)
     elif len(taken) > len(names) - free:
         others = ", ".join(map(str, taken[:3]))
-        yield problem(SERVER_IDS, f"another replica has an id of {first}-{last}: {others}", "Give unused ids in source.server_ids")
+        yield problem(
+            SERVER_IDS,
+            f"another replica has an id of {first}-{last}: {others}",
+            Remedy("check.give-unused-server-ids", "Give unused ids in source.server_ids"),
+        )
     else:
         yield ok(SERVER_IDS, f"{free} of {len(names)} are free")
 

@@ -10,6 +10,7 @@ from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, Si
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.mysql.errors import NO_PRIVILEGE
 from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
@@ -33,16 +34,18 @@ TABLES: Final = "sink: tables"
 NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
 NOT_LOADED: Final = "no dump is loaded: right only if upstream had no table when the changefeed began"
-LOAD_FIRST: Final = "If upstream had tables then, run `applier load DUMP` first"
-LACKS_REMEDY: Final = (
+LOAD_FIRST: Final = Remedy("check.load-dump-first", "If upstream had tables then, run `applier load DUMP` first")
+LACKS_REMEDY: Final = Remedy(
+    "check.load-later-tables",
     "Right only if upstream has created them after the start of the replica. "
-    "Else dump them too and load again, or exclude them by source.tables"
+    "Else dump them too and load again, or exclude them by source.tables",
 )
 MISSING: Final = "missing_revisions"
 KEYS: Final = "sink: foreign keys"
-LACKING_REMEDY: Final = (
+LACKING_REMEDY: Final = Remedy(
+    "check.add-missing-key",
     "If the replica has caught up, add the key to the sink's table as upstream has it, then give back what its actions have missed: "
-    "`applier verify --fix-sql`"
+    "`applier verify --fix-sql`",
 )
 MOST_NAMED: Final = 5
 FIRST: Final = "0001"
@@ -160,10 +163,14 @@ def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding
         yield ok(REPLICA, f"a run owns it: process {owner.owner.process} on {owner.owner.host}")
     elif overview.undecided:
         first = one_line(overview.undecided[0].ddl.query)
-        yield warning(REPLICA, f"{count(len(overview.undecided), 'DDL')} began and did not end: {first}", "Look at `applier ddl list`")
+        yield warning(
+            REPLICA,
+            f"{count(len(overview.undecided), 'DDL')} began and did not end: {first}",
+            Remedy("check.list-ddls", "Look at `applier ddl list`"),
+        )
     if overview.quarantined:
         detail = f"{count(overview.quarantined, 'event')} in quarantine"
-        yield warning(REPLICA, detail, "Look at `applier quarantine list`")
+        yield warning(REPLICA, detail, Remedy("check.list-quarantine", "Look at `applier quarantine list`"))
 
 
 def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozenset[TableName]) -> Iterator[CheckFinding]:

@@ -15,12 +15,15 @@ from applier.config import Config
 from applier.config.choice import Consistency
 from applier.model.errors import ConfigError
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
+from applier.model.remedy import Remedy
 from applier.spark.python_check import VERSION, check_local_python
 from applier.spark.session import is_submitted, refuse_speculation
 
 OLDEST_JAVA: Final = 17
 PATIENCE_S: Final = 20.0
-JAVA_REMEDY: Final = f"Install Java {OLDEST_JAVA} or newer, and set JAVA_HOME to it (here, or in Spark's conf/spark-env.sh)"
+JAVA_REMEDY: Final = Remedy(
+    "check.install-java", f"Install Java {OLDEST_JAVA} or newer, and set JAVA_HOME to it (here, or in Spark's conf/spark-env.sh)"
+)
 JAVA_SCRIPT: Final = '. "$SPARK_HOME/bin/load-spark-env.sh" >/dev/null 2>&1; exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" -version'
 """Spark's own way to its Java: spark-env.sh may set JAVA_HOME."""
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')

@@ -10,6 +10,7 @@ from applier.config import Config
 from applier.ddl.zone_use import ZONE_REMEDY
 from applier.model.errors import ApplierError
 from applier.model.finding import CheckFinding, of_error, ok, warning
+from applier.model.remedy import Remedy
 from applier.upstream.session_zone import SessionZone
 
 CHECK: Final = "time zone"
@@ -26,7 +27,7 @@ def zone_findings(config: Config, ahead_s: Sequence[float]) -> list[CheckFinding
     """Compare TIMESTAMP texts, read as UTC, with the commits of their rows. ``ahead_s``: by how many seconds they are later."""
     found = []
     if (facts := config.source.time_zone_warning()) is not None:
-        found.append(warning(CHECK, f"an hour comes twice a year in {facts['time_zone']}", str(facts["remedy"])))
+        found.append(warning(CHECK, f"an hour comes twice a year in {facts['time_zone']}", facts["remedy"]))
     seen = Counter(round(ahead / STEP_S) * STEP_S for ahead in ahead_s if _is_near(ahead))
     if not seen or seen.most_common(1)[0][1] < ENOUGH:
         return [*found, ok(CHECK, f"{config.source.time_zone}; no row shows whether that is right")]
@@ -35,7 +36,9 @@ def zone_findings(config: Config, ahead_s: Sequence[float]) -> list[CheckFinding
     if seen.get(expected):
         return [*found, ok(CHECK, f"{config.source.time_zone}, as TIMESTAMP values show")]
     detail = f"source.time_zone is {config.source.time_zone}, but {rows} TIMESTAMP values are near their commit in {_text(offset)}"
-    remedy = "Set source.time_zone to the zone of the TiCDC server (--tz). Such values may also be upstream's own"
+    remedy = Remedy(
+        "check.set-source-time-zone", "Set source.time_zone to the zone of the TiCDC server (--tz). Such values may also be upstream's own"
+    )
     return [*found, warning(CHECK, detail, remedy)]
 
 

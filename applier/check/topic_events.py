@@ -16,6 +16,7 @@ from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
 from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
 from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.port import Record, Source
@@ -97,8 +98,13 @@ RESOLVED: Final = "topics: resolved events"
 LARGE: Final = "topics: large messages"
 POLL_S: Final = 0.3
 MOST_NAMED: Final = 5
-CHANGEFEED_REMEDY: Final = "Check that the changefeed runs (cdc cli changefeed query), and that it writes to these topics"
-STALLED_REMEDY: Final = "Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second"
+CHANGEFEED_REMEDY: Final = Remedy(
+    "check.check-changefeed-writes-topics", "Check that the changefeed runs (cdc cli changefeed query), and that it writes to these topics"
+)
+STALLED_REMEDY: Final = Remedy(
+    "check.check-changefeed-writes-resolved",
+    "Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second",
+)
 """The same as a catch-up says that cannot go on."""
 
 
@@ -134,11 +140,15 @@ def _read_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
 
 def _large_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
     if tail.has_claim_checks and config.source.claim_check_settings() is None:
-        remedy = "Set storage under [source.claim_check] to the changefeed's claim-check-storage-uri"
+        remedy = Remedy(
+            "check.set-claim-check-storage", "Set storage under [source.claim_check] to the changefeed's claim-check-storage-uri"
+        )
         yield problem(LARGE, "the topics have claim-check messages, and their storage is not configured", remedy)
     if tail.has_key_only_rows and config.source.upstream_settings() is None:
         yield problem(
-            LARGE, "the topics have handle-key-only messages, and upstream is not configured", "Set source.upstream to upstream's TiDB"
+            LARGE,
+            "the topics have handle-key-only messages, and upstream is not configured",
+            Remedy("check.set-source-upstream", "Set source.upstream to upstream's TiDB"),
         )
 
 

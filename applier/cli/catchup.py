@@ -14,6 +14,7 @@ from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import DEFAULT_CONFIG, remedy_for
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
@@ -41,7 +42,7 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     Exit code 0: each stream has reached the end that it had at the start, or the limit.
     """
     if until_ts is not None and until_time is not None:
-        raise ConfigError("--until-ts and --until-time cannot be combined", remedy="Use one of them")
+        raise ConfigError("--until-ts and --until-time cannot be combined", remedy=Remedy("cli.use-one-end", "Use one of them"))
     until_time_ms = None if until_time is None else physical_ms(ts_of_time(until_time))
     settings = read_config(config)
     refuse_start_ts(settings, start_ts)

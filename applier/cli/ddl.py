@@ -15,6 +15,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
@@ -123,11 +124,13 @@ def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None
     matching = chosen(intents, ts, table)
     if not matching:
         if not intents:
-            raise ConfigError("the ledger has no unfinished DDL", remedy="See `applier ddl list`", ts=ts, table=table)
-        remedy = "The unfinished ones are: " + "; ".join(map(_named, intents))
+            raise ConfigError(
+                "the ledger has no unfinished DDL", remedy=Remedy("cli.list-ddls", "See `applier ddl list`"), ts=ts, table=table
+            )
+        remedy = Remedy("cli.show-unfinished-ddls", "The unfinished ones are: " + "; ".join(map(_named, intents)))
         raise ConfigError("no unfinished DDL has this timestamp and table", remedy=remedy, ts=ts, table=table)
     if len(matching) > 1:
-        remedy = "Choose one with --ts and --table: " + "; ".join(map(_named, matching))
+        remedy = Remedy("cli.choose-unfinished-ddl", "Choose one with --ts and --table: " + "; ".join(map(_named, matching)))
         raise NeedsOperator(f"{count(len(matching), 'DDL')} are unfinished", remedy=remedy)
     return matching[0]
 
@@ -146,7 +149,9 @@ def _ledger(sink: Sink) -> Sequence[LedgerEntry]:
     try:
         return sink.ledger()
     except FatalSinkError as error:
-        remedy = f"{error.remedy.rstrip('.')}. If no run has used this sink yet, create the ledger with `applier migrate`"
+        remedy = Remedy(
+            "cli.create-ledger", f"{error.remedy.rstrip('.')}. If no run has used this sink yet, create the ledger with `applier migrate`"
+        )
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error
 
 
@@ -166,7 +171,10 @@ def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
     # Loaded as the owner: until then another run could have moved the progress.
     progress = sink.load()
     if progress is None:
-        raise ConfigError("the replica has no checkpoint yet, so no DDL can be skipped", remedy="Run `applier catchup` first")
+        raise ConfigError(
+            "the replica has no checkpoint yet, so no DDL can be skipped",
+            remedy=Remedy("cli.run-catchup-first", "Run `applier catchup` first"),
+        )
     sink.skip_ddl(progress.fence, key, ddl, after=ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}))
     sink.note_skipped_ddl(key, f"{SKIPPED_BY}{operator()}")
 
@@ -180,7 +188,12 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
     matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
     # The update names the state that it expects: a run that ended just now may have settled the DDL itself.
     if not matched:
-        raise NeedsOperator("another run settled the DDL first", remedy="See `applier ddl list`", ts=ddl.commit_ts, table=str(ddl.name))
+        raise NeedsOperator(
+            "another run settled the DDL first",
+            remedy=Remedy("cli.list-ddls-of-table", "See `applier ddl list`"),
+            ts=ddl.commit_ts,
+            table=str(ddl.name),
+        )
     if state is DdlState.SKIPPED:
         sink.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
     print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {option_text(ddl.commit_ts)})")

@@ -20,6 +20,7 @@ from applier.dump.log_place import start_of_dump
 from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
+from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
 from applier.telemetry.wording import named_text
 
@@ -49,9 +50,15 @@ def source_draft(options: SourceOptions, *, asks: bool) -> TopicsDraft | BinlogD
         return _topics(options, asks=asks)
     given = {"--servers": options.servers, "--topic": options.topics, "--start-ts": options.start_ts}
     for option in (option for option, value in given.items() if value):
-        raise ConfigError(f"{option} and --primary exclude one another", remedy="Give --primary for a binlog, else --servers and --topic")
+        raise ConfigError(
+            f"{option} and --primary exclude one another",
+            remedy=Remedy("cli.give-primary-or-servers", "Give --primary for a binlog, else --servers and --topic"),
+        )
     if options.start and options.dump is not None:
-        raise ConfigError("--start and --from-dump exclude one another", remedy="Remove one of them: --from-dump is --start dump:PATH")
+        raise ConfigError(
+            "--start and --from-dump exclude one another",
+            remedy=Remedy("cli.remove-from-dump-or-start", "Remove one of them: --from-dump is --start dump:PATH"),
+        )
     url = answer("URL of the primary, without its password", options.primary, PRIMARY, asks=asks, option="--primary")
     start = options.start if options.dump is None else start_of_dump(options.dump.resolve())
     return BinlogDraft(primary=without_password(url, "SOURCE"), start=start)
@@ -59,7 +66,9 @@ def source_draft(options: SourceOptions, *, asks: bool) -> TopicsDraft | BinlogD
 
 def _topics(options: SourceOptions, *, asks: bool) -> TopicsDraft:
     if options.start:
-        raise ConfigError("--start is for a binlog", remedy="Give --primary, or --start-ts for topics")
+        raise ConfigError(
+            "--start is for a binlog", remedy=Remedy("cli.give-primary-or-start-ts", "Give --primary, or --start-ts for topics")
+        )
     begins, told_by = _start(options.dump, options.start_ts)
     servers = answer("Kafka's brokers", options.servers, SERVERS, asks=asks, option="--servers")
     named = options.topics or answer("Topics, divided by commas", None, "", asks=asks, option="--topic").replace(" ", "").split(",")
@@ -72,11 +81,15 @@ def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
         return Ts(given or NO_TS), "--start-ts" if given else ""
     moment = moment_of(dump)
     if moment is None:
-        raise ConfigError("the dump does not say its timestamp", remedy="Give it with --start-ts instead of --from-dump", directory=dump)
+        raise ConfigError(
+            "the dump does not say its timestamp",
+            remedy=Remedy("cli.give-start-ts-instead-of-dump", "Give it with --start-ts instead of --from-dump"),
+            directory=dump,
+        )
     if given not in {None, moment.start_ts}:
         raise ConfigError(
             "--start-ts is not the timestamp of the dump",
-            remedy="Leave out --start-ts: the dump says its own timestamp",
+            remedy=Remedy("cli.remove-start-ts-with-dump", "Leave out --start-ts: the dump says its own timestamp"),
             dump=moment.start_ts,
             given=given,
         )
@@ -91,7 +104,8 @@ def answer(question: str, given: str | None, default: str, *, asks: bool, option
         return str(typer.prompt(question, default=default or None, err=True)).strip()
     if option:
         raise ConfigError(
-            f"{option} is missing, and there is no terminal to ask", remedy=f"Give {option}, or run the command in a terminal"
+            f"{option} is missing, and there is no terminal to ask",
+            remedy=Remedy("cli.give-option-or-terminal", f"Give {option}, or run the command in a terminal"),
         )
     return default
 
@@ -182,7 +196,7 @@ def write(path: Path, draft: ConfigDraft) -> None:
         _refuse_existing(path)
     except OSError as error:
         message = f"the configuration file cannot be written: {error.strerror}"
-        raise ConfigError(message, remedy="Give another path with --config", file=path) from error
+        raise ConfigError(message, remedy=Remedy("cli.give-other-config-path", "Give another path with --config"), file=path) from error
     except ConfigError as error:
         error.facts["file"] = path
         raise
@@ -209,5 +223,7 @@ def _create(path: Path, text: str) -> None:
 def _refuse_existing(path: Path) -> None:
     if path.exists():
         raise ConfigError(
-            "the configuration file exists; it is not overwritten", remedy="Give another path with --config, or remove it", file=path
+            "the configuration file exists; it is not overwritten",
+            remedy=Remedy("cli.give-other-path-or-remove", "Give another path with --config, or remove it"),
+            file=path,
         )

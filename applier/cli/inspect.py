@@ -19,6 +19,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.factory import open_source
 from applier.sources.peek import PeekChoice, follow, present_ranges, read_range
 from applier.sources.port import Record, Source
@@ -71,7 +72,7 @@ def inspect(  # noqa: PLR0913 - one option each
         resolved=resolved or as_json,
     )
     if follows and limit:
-        raise ConfigError("--follow and --limit exclude one another", remedy="Remove one of them")
+        raise ConfigError("--follow and --limit exclude one another", remedy=Remedy("cli.remove-one-inspect-option", "Remove one of them"))
     inspection = inspection_of(settings, options)
     default = None if follows or as_json else LIMIT
     _show(settings, replace(inspection, limit=default if limit is None else limit or None, follows=follows), as_json)

@@ -12,6 +12,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName
 from applier.model.position import Offset, Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import is_asked_for
 from applier.model.topic_name import is_named
 from applier.sources.binlog.position import BinlogPosition
@@ -119,7 +120,10 @@ def inspection_of(settings: Config, options: InspectOptions) -> Inspection:
     """Return what is read and shown. ConfigError: an option is wrong, or of the other kind of source."""
     topics = settings.source.topics
     if options.topic is not None and not is_named(options.topic, topics):
-        raise ConfigError(f"--topic {options.topic} is not in source.topics", remedy=f"The topics are: {', '.join(topics)}")
+        raise ConfigError(
+            f"--topic {options.topic} is not in source.topics",
+            remedy=Remedy("cli.list-topics-to-inspect", f"The topics are: {', '.join(topics)}"),
+        )
     refuse_log_options(settings, options.position, options.gtid)
     since = None if options.since is None else _time("--since", options.since)
     until = None if options.until is None else _time("--until", options.until)
@@ -136,7 +140,9 @@ def inspection_of(settings: Config, options: InspectOptions) -> Inspection:
     if not is_log(settings):
         return replace(inspection, shown=replace(inspection.shown, since=since, until=until))
     if options.ts is not None:
-        raise ConfigError("--ts is for topics: a binlog has positions", remedy="Use --position or --gtid")
+        raise ConfigError(
+            "--ts is for topics: a binlog has positions", remedy=Remedy("cli.use-position-or-gtid", "Use --position or --gtid")
+        )
     transactions = ShownTransactions(
         gtid=None if options.gtid is None else parse_gtid(options.gtid),
         position=None if options.position is None else parse_position(options.position),
@@ -157,7 +163,9 @@ def _start(settings: Config, options: InspectOptions) -> Offset | None:
         # An error names a record by its offset. The server knows nothing of the servers that were followed before.
         return Offset(BinlogPosition.of(int(text))._replace(generation=0).number)
     if not is_number:
-        raise ConfigError(f"--from is not an offset: {text!r}", remedy="Write a whole number, for instance --from 157")
+        raise ConfigError(
+            f"--from is not an offset: {text!r}", remedy=Remedy("cli.write-whole-number", "Write a whole number, for instance --from 157")
+        )
     return Offset(int(text))
 
 

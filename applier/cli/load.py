@@ -12,6 +12,7 @@ from applier.dump.declared import declare_loaded
 from applier.dump.into_sink import LoadOptions, LoadResult, load_dump
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.telemetry.wording import count, named_text
 
 Directory = Annotated[
@@ -42,15 +43,21 @@ def load(  # noqa: PLR0913 - one parameter per option of the command line
     With --declared, record that another program has loaded it.
     """
     if "'" in time_zone or "\\" in time_zone:
-        raise ConfigError(f"--time-zone is not a time zone: {time_zone!r}", remedy='Give an offset such as "+08:00", or a name')
+        raise ConfigError(
+            f"--time-zone is not a time zone: {time_zone!r}",
+            remedy=Remedy("cli.give-zone-of-load", 'Give an offset such as "+08:00", or a name'),
+        )
     given = None if start_ts is None else Ts(start_ts)
     if declared:
         if overwrite or accept_file_times or accept_missing_files:
-            raise ConfigError("--declared loads nothing", remedy="Remove the options of a load, or remove --declared")
+            raise ConfigError(
+                "--declared loads nothing",
+                remedy=Remedy("cli.remove-declared-or-options", "Remove the options of a load, or remove --declared"),
+            )
         _declare(config, directory, given, as_json=as_json)
         return
     if directory is None:
-        raise ConfigError("the dump is missing", remedy="Give its directory or file: applier load DUMP")
+        raise ConfigError("the dump is missing", remedy=Remedy("cli.give-dump-to-load", "Give its directory or file: applier load DUMP"))
     options = LoadOptions(
         start_ts=given,
         threads=threads,

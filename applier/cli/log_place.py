@@ -7,6 +7,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError, SinkError
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import EventPlace
+from applier.model.remedy import Remedy
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sinks.registry import open_sink
@@ -19,7 +20,7 @@ from applier.sources.binlog.walk import LogLookup
 from applier.telemetry.log import timeline_in_use, use_timeline
 from applier.telemetry.wording import option_text
 
-IN_LOG = "`applier inspect` shows the transactions of the log with their GTIDs"
+IN_LOG = Remedy("cli.inspect-gtids", "`applier inspect` shows the transactions of the log with their GTIDs")
 
 
 def use_places_of(settings: Config, sink: Sink) -> None:
@@ -33,7 +34,10 @@ def named_offset(settings: Config, position: str | None, gtid: str | None, progr
     """Return the offset of the transaction that ``--position`` or ``--gtid`` names. ConfigError: no such transaction."""
     source = settings.source_settings()
     if not isinstance(source, BinlogSettings):
-        raise ConfigError("--position and --gtid are for a binlog, and the source is Kafka", remedy="Use --stream and --offset, or --ts")
+        raise ConfigError(
+            "--position and --gtid are for a binlog, and the source is Kafka",
+            remedy=Remedy("cli.use-stream-not-position", "Use --stream and --offset, or --ts"),
+        )
     state = read_state(None if progress is None else progress.source_state)
     if position is not None:
         offset = _offset_at(position, state)
@@ -62,7 +66,10 @@ def ts_of_text(settings: Config, text: str | None, sink: Sink | None = None) -> 
     if text is None or text.isdecimal():
         return None if text is None else Ts(int(text))
     if not is_log(settings):
-        raise ConfigError(f"{text!r} is a place in a binlog, and the source is Kafka", remedy="Give a TSO, such as 458173202432000001")
+        raise ConfigError(
+            f"{text!r} is a place in a binlog, and the source is Kafka",
+            remedy=Remedy("cli.give-tso", "Give a TSO, such as 458173202432000001"),
+        )
     return Ts(_offset_at(text, _state_in(settings) if sink is None else _stored(sink)))
 
 

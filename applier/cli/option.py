@@ -13,6 +13,7 @@ from applier.config.source import KAFKA
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import MAX_TS, Stream, Ts
+from applier.model.remedy import Remedy
 from applier.sources.binlog.position import parse_place
 from applier.sources.binlog.timeline import StoredTimeline
 from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of, implausible, ts_at
@@ -30,7 +31,9 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON to s
 TAKE_OVER_HELP: Final = "Take over from the run that owns the replica, even if that run is alive."
 
 
-TSO_REMEDY: Final = "A dump's TSO is in its metadata (Pos); `SELECT TIDB_CURRENT_TSO()` in a transaction of upstream shows the present one"
+TSO_REMEDY: Final = Remedy(
+    "cli.find-tso", "A dump's TSO is in its metadata (Pos); `SELECT TIDB_CURRENT_TSO()` in a transaction of upstream shows the present one"
+)
 
 
 def tso(text: str) -> int:
@@ -91,7 +94,7 @@ def read_config(path: Path) -> Config:
 
 def ts_of_time(text: str) -> Ts:
     """Return the TSO of an ISO 8601 time with its offset from UTC; ConfigError otherwise."""
-    remedy = "Write a time with its offset from UTC, for instance 2025-06-01T12:00:00Z"
+    remedy = Remedy("cli.write-time-with-offset", "Write a time with its offset from UTC, for instance 2025-06-01T12:00:00Z")
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
@@ -128,7 +131,10 @@ def refuse_future(ts: Ts) -> None:
     if datetime_of(ts).timestamp() > time.time() + CLOCK_S:
         raise ConfigError(
             "the timestamp is later than now: nothing was committed at it yet",
-            remedy="Check it: `applier inspect` shows the timestamp of each event. If you mean a later event, add --accept-future",
+            remedy=Remedy(
+                "cli.check-timestamp-of-event",
+                "Check it: `applier inspect` shows the timestamp of each event. If you mean a later event, add --accept-future",
+            ),
             ts=ts,
             time=time_text(ts),
         )
@@ -139,7 +145,7 @@ def parse_stream(text: str) -> Stream:
     try:
         return Stream.parse(text)
     except ValueError as error:
-        raise ConfigError(str(error), remedy="For instance: --stream changefeed/0") from None
+        raise ConfigError(str(error), remedy=Remedy("cli.write-stream", "For instance: --stream changefeed/0")) from None
 
 
 def parse_table(text: str) -> TableName:
@@ -147,6 +153,6 @@ def parse_table(text: str) -> TableName:
     # At the first dot: names of tables contain dots more often than names of schemas.
     schema, dot, table = text.partition(".")
     if not (schema and dot):
-        remedy = "Write SCHEMA.TABLE, or SCHEMA. with the dot for a DDL of the schema itself"
+        remedy = Remedy("cli.write-schema-table", "Write SCHEMA.TABLE, or SCHEMA. with the dot for a DDL of the schema itself")
         raise ConfigError(f"--table names no schema: {text!r}", remedy=remedy)
     return TableName(schema, table)

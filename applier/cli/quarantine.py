@@ -19,6 +19,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.position import Offset, Place
 from applier.model.rejected_event import KeptRecord, QuarantineState
+from applier.model.remedy import Remedy
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.decoding import decoder_for
 from applier.sinks.port import Sink
@@ -194,7 +195,10 @@ def _record(settings: Config, sink: Sink, stream: str | None, offset: int | None
         return Place(STREAM, named_offset(settings, position, None, sink.load()))
     if stream is not None and offset is not None and position is None:
         return Place(parse_stream(stream), Offset(offset))
-    raise ConfigError("the options do not name one record", remedy="Give --stream and --offset; of a binlog, --position")
+    raise ConfigError(
+        "the options do not name one record",
+        remedy=Remedy("cli.give-stream-and-offset", "Give --stream and --offset; of a binlog, --position"),
+    )
 
 
 def _chosen(entries: Sequence[QuarantineEntry], record: Place, event: int | None) -> list[QuarantineEntry]:
@@ -202,7 +206,9 @@ def _chosen(entries: Sequence[QuarantineEntry], record: Place, event: int | None
     chosen = [entry for entry in entries if entry.event.place[:2] == record[:2] and event in {None, entry.event.place.event}]
     if not chosen:
         facts = {"stream": str(record.stream), "offset": record.offset}
-        raise ConfigError("this event is not in the quarantine", remedy="See `applier quarantine list --all`", **facts)
+        raise ConfigError(
+            "this event is not in the quarantine", remedy=Remedy("cli.list-quarantine", "See `applier quarantine list --all`"), **facts
+        )
     return chosen
 
 
@@ -211,7 +217,9 @@ def _undecided(entries: Sequence[QuarantineEntry]) -> list[QuarantineEntry]:
     if not undecided:
         event = entries[0].event
         raise ConfigError(
-            f"the event is settled already: it was {event.state}", remedy="See `applier quarantine list --all`", place=event.place
+            f"the event is settled already: it was {event.state}",
+            remedy=Remedy("cli.list-quarantine-of-state", "See `applier quarantine list --all`"),
+            place=event.place,
         )
     return undecided
 
@@ -221,5 +229,8 @@ def _entries(sink: Sink) -> Sequence[QuarantineEntry]:
     try:
         return sink.quarantine.entries()
     except FatalSinkError as error:
-        remedy = f"{error.remedy.rstrip('.')}. If no run of this version has used this sink yet, create the tables with `applier migrate`"
+        remedy = Remedy(
+            "cli.create-quarantine-table",
+            f"{error.remedy.rstrip('.')}. If no run of this version has used this sink yet, create the tables with `applier migrate`",
+        )
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error

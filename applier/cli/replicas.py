@@ -16,6 +16,7 @@ from applier.cli.output import print_entries, print_line
 from applier.cli.remedy import DEFAULT_CONFIG, command_line
 from applier.config import Config
 from applier.model.errors import ConfigError, Fenced
+from applier.model.remedy import Remedy
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
@@ -98,7 +99,9 @@ def _forget(settings: Config, name: str, kept: frozenset[str], forget: Callable[
     """Say what goes and what stays, ask, and do it as the replica's owner. Fenced: a run is alive."""
     found = _stored(settings, name)
     if not found.holdings:
-        raise ConfigError("the bookkeeping holds no replica of this name", remedy="See `applier replicas list`", replica=name)
+        raise ConfigError(
+            "the bookkeeping holds no replica of this name", remedy=Remedy("cli.list-replicas", "See `applier replicas list`"), replica=name
+        )
     _refuse_running(found)
     going = {table: rows for table, rows in found.holdings.items() if table not in kept}
     staying = {table: rows for table, rows in found.holdings.items() if table in kept}
@@ -115,16 +118,19 @@ def _forget(settings: Config, name: str, kept: frozenset[str], forget: Callable[
 def _refuse_running(found: StoredReplica) -> None:
     owner = found.overview.owner
     if owner is not None and owner.state is not OwnerState.DEAD:
-        remedy = "Stop the run first; `applier status` shows when it has ended"
+        remedy = Remedy("cli.stop-run-to-delete-replica", "Stop the run first; `applier status` shows when it has ended")
         raise Fenced("a run owns the replica", remedy=remedy, replica=found.name, host=owner.owner.host, process=owner.owner.process)
 
 
 def _ask(name: str) -> None:
     if not sys.stdin.isatty():
-        raise ConfigError("this is not done without a confirmation, and there is no terminal to ask", remedy="Add --yes")
+        raise ConfigError(
+            "this is not done without a confirmation, and there is no terminal to ask", remedy=Remedy("cli.add-yes", "Add --yes")
+        )
     if typer.prompt("Type the name of the replica to continue", err=True).strip() != name:
         raise ConfigError(
-            "this is not the name of the replica; nothing was changed", remedy="Type the name as it stands above, or add --yes"
+            "this is not the name of the replica; nothing was changed",
+            remedy=Remedy("cli.type-replica-name", "Type the name as it stands above, or add --yes"),
         )
 
 

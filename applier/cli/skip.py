@@ -33,6 +33,7 @@ from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 from applier.model.topic_name import is_named
 from applier.sinks.progress import Progress
@@ -101,7 +102,7 @@ def _refuse_given(context: typer.Context, command: str) -> None:
     for name in context.params:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            remedy = f"Write it behind {command}. See `applier skip {command} --help`"
+            remedy = Remedy("cli.write-option-after-command", f"Write it behind {command}. See `applier skip {command} --help`")
             raise ConfigError(f"--{name.replace('_', '-')} stands before {command}", remedy=remedy)
 
 
@@ -117,12 +118,18 @@ def _choice(
     if (position is None) != (gtid is None) and stream is None and offset is None and ts is None and table is None:
         return Choice(None, Offset(0), event, "", None, position, gtid)
     if position is not None or gtid is not None:
-        raise ConfigError("--position or --gtid names a transaction alone", remedy="Give one of them, and --event for one of its events")
+        raise ConfigError(
+            "--position or --gtid names a transaction alone",
+            remedy=Remedy("cli.give-one-event", "Give one of them, and --event for one of its events"),
+        )
     if stream is not None and offset is not None and ts is None and table is None:
         return Choice(parse_stream(stream), Offset(offset), event, "", None)
     if ts is not None and stream is None and offset is None and event is None:
         return Choice(None, Offset(0), None, ts, table)
-    raise ConfigError("the options do not name one event", remedy="Give --stream and --offset (and --event), or --ts (and --table)")
+    raise ConfigError(
+        "the options do not name one event",
+        remedy=Remedy("cli.give-record-or-ddl", "Give --stream and --offset (and --event), or --ts (and --table)"),
+    )
 
 
 @skip.command("list")
@@ -242,7 +249,7 @@ def skip_time(settings: Config, given: str, table: str | None, *, accept_future:
         if is_over:
             raise ConfigError(
                 "the checkpoint is above this timestamp: only a missed DDL can be skipped there",
-                remedy="Name the DDL's table with --table",
+                remedy=Remedy("cli.name-ddl-table", "Name the DDL's table with --table"),
                 ts=ts,
             )
         name = None if table is None else parse_table(table).fold()
@@ -258,7 +265,7 @@ def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
     if position is not None and offset < position.next_offset:
         raise ConfigError(
             "the replica has already passed this record",
-            remedy="Skip only records that the replica has not read past",
+            remedy=Remedy("cli.skip-unread-records", "Skip only records that the replica has not read past"),
             offset=offset,
             next=position.next_offset,
         )
@@ -266,7 +273,10 @@ def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
 
 def _check_topic(settings: Config, stream: Stream) -> None:
     if not is_named(stream.topic, settings.source.topics):
-        raise ConfigError(f"{stream.topic} is not in source.topics", remedy=f"The topics are: {', '.join(settings.source.topics)}")
+        raise ConfigError(
+            f"{stream.topic} is not in source.topics",
+            remedy=Remedy("cli.list-topics-to-skip", f"The topics are: {', '.join(settings.source.topics)}"),
+        )
 
 
 def _progress(settings: Config) -> Progress | None:
@@ -290,7 +300,7 @@ def _record(source: Source, stream: Stream, offset: Offset, event: int | None) -
     if found is None:
         raise ConfigError(
             "there is no record at this offset",
-            remedy="`applier inspect` shows the records and their offsets",
+            remedy=Remedy("cli.inspect-offsets", "`applier inspect` shows the records and their offsets"),
             stream=str(stream),
             offset=offset,
         )
@@ -304,5 +314,9 @@ def _events(decoder: Decoder, stream: Stream, record: Record, event: int | None)
         return found
     if event in found:
         return {event: found[event]}
-    remedy = "Omit --event: the record cannot be split into events" if WHOLE_RECORD in found else f"It has {count(len(found), 'event')}"
+    remedy = (
+        Remedy("cli.omit-event", "Omit --event: the record cannot be split into events")
+        if WHOLE_RECORD in found
+        else Remedy("cli.show-event-count", f"It has {count(len(found), 'event')}")
+    )
     raise ConfigError(f"the record has no event {event}", remedy=remedy, stream=str(stream), offset=record.offset)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from applier.cli.ddl import AFTER_BEGIN, SKIPPED_BY, SKIPPED_UNREAD
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import Offset, Stream, Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
@@ -16,7 +17,7 @@ from applier.sinks.quarantine import SkipRule
 from applier.telemetry.log import timeline_in_use, utc_text
 from applier.telemetry.wording import one_line, option_and_time, printable
 
-SEE: str = "See `applier skip list`"
+SEE: Final = Remedy("cli.list-skips", "See `applier skip list`")
 
 
 class Skipped(NamedTuple):
@@ -124,7 +125,11 @@ def chosen_by_time(sink: Sink, ts: Ts, table: TableName | None) -> list[Skipped]
     found = [one for one in skipped(sink) if _ts_of(one) == ts and (name is None or _table_of(one) == name)]
     policy = [one for one in found if not one.by]
     if found and len(policy) == len(found):
-        raise ConfigError("this DDL is skipped by [ddl] in the configuration", remedy="Change [ddl], and restart the daemon", ts=ts)
+        raise ConfigError(
+            "this DDL is skipped by [ddl] in the configuration",
+            remedy=Remedy("cli.change-ddl-setting", "Change [ddl], and restart the daemon"),
+            ts=ts,
+        )
     return _still_open([one for one in found if one.by])
 
 
@@ -146,9 +151,10 @@ def _still_open(found: Sequence[Skipped]) -> list[Skipped]:
     begun = [one for one in found if one.entry is not None and one.entry.error.endswith(AFTER_BEGIN)]
     passed = [one for one in found if one.is_passed]
     if begun or len(passed) == len(found):
-        remedy = (
+        remedy = Remedy(
+            "cli.apply-from-quarantine",
             "If it is in the quarantine, apply it: `applier quarantine list` shows its place, "
-            "`applier quarantine retry --stream … --offset …` applies it. A DDL must be run on the sink by hand"
+            "`applier quarantine retry --stream … --offset …` applies it. A DDL must be run on the sink by hand",
         )
         raise ConfigError("the replica has passed what was skipped: it cannot be undone", remedy=remedy)
     return [one for one in found if not one.is_passed]

@@ -18,6 +18,7 @@ from applier.config.choice import Consistency
 from applier.database.address import BadAddress
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.mysql.address import read_server_url
 from applier.mysql.tls import Tls, TlsMode
 from applier.selection import PatternError, TableFilter
@@ -28,7 +29,9 @@ from applier.verify.verification import ComparedTables, Options
 
 PASSWORD: Final = "APPLIER_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 LOG_WAIT_S: Final = 2.0
-URL_REMEDY: Final = "Write --upstream mysql+pymysql://user@host:4000/, and give the password as APPLIER_UPSTREAM_PASSWORD"
+URL_REMEDY: Final = Remedy(
+    "cli.write-upstream-url", "Write --upstream mysql+pymysql://user@host:4000/, and give the password as APPLIER_UPSTREAM_PASSWORD"
+)
 UPSTREAM_HELP: Final = (
     f"TiDB, MySQL or MariaDB: mysql+pymysql://user@host:4000/; its password in {PASSWORD}. Default: source.upstream, or the primary."
 )
@@ -115,7 +118,9 @@ def _configured(settings: Config) -> tuple[SinkSettings, str]:
     """Return how the upstream of the configuration is reached, and its address without the password."""
     found = settings.source.upstream_settings()
     if found is None:
-        raise ConfigError("nothing says where upstream is", remedy=f"{URL_REMEDY}, or set source.upstream")
+        raise ConfigError(
+            "nothing says where upstream is", remedy=Remedy("cli.write-upstream-or-set-source", f"{URL_REMEDY}, or set source.upstream")
+        )
     return SinkSettings(url=found.url, tls=found.tls), make_url(found.url).render_as_string(hide_password=True)
 
 
@@ -139,5 +144,5 @@ def _content(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError):
-        remedy = "Check the path, and that this user can read the file"
+        remedy = Remedy("cli.check-readable-file", "Check the path, and that this user can read the file")
         raise ConfigError("the file of --upstream-password-file cannot be read", remedy=remedy) from None

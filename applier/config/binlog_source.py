@@ -12,6 +12,7 @@ from applier.config.selected_source import SelectedSource
 from applier.config.selection import online_ddl_of
 from applier.config.tls import tls_of
 from applier.config.value import parse_server_url, refuse, split_text
+from applier.model.remedy import Remedy
 from applier.mysql.tls import Tls, TlsMode
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sources.binlog.settings import BinlogSettings
@@ -19,10 +20,11 @@ from applier.upstream.settings import UpstreamSettings
 
 SERVER_IDS: Final = "430000000-430000063"
 """Above the ids that people give to servers. 64 of them: as many connections that read at once."""
-IDS_FORM: Final = f'Write the first and the last of unused ids: "{SERVER_IDS}"'
-START_FORM: Final = (
+IDS_FORM: Final = Remedy("config.write-server-id-range", f'Write the first and the last of unused ids: "{SERVER_IDS}"')
+START_FORM: Final = Remedy(
+    "config.write-binlog-start",
     'Write "mariadb-bin.000042:4" (a file and a position), "gtid:…" (the transactions that the sink holds), '
-    '"now", or "dump:/backup/dump.sql"'
+    '"now", or "dump:/backup/dump.sql"',
 )
 MAX_SERVER_ID: Final = 2**32 - 1
 MIN_SERVER_IDS, MAX_SERVER_IDS = 2, 1024
@@ -105,7 +107,7 @@ class BinlogSourceConfig(SelectedSource):
     @model_validator(mode="after")
     def _check_password_and_tls(self) -> Self:
         if self.password is not None and self.password_file is not None:
-            raise refuse("sets both password and password_file", "Remove one of them")
+            raise refuse("sets both password and password_file", Remedy("config.remove-binlog-url-or-file", "Remove one of them"))
         self._tls()
         return self
 

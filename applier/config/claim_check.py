@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from applier.config.secret import with_files_read
 from applier.config.section import Section
 from applier.config.value import Whole, parse_size, refuse
+from applier.model.remedy import Remedy
 from applier.sources.claim_check.settings import FORM, MAX_OBJECT_BYTES, BadStorage, ClaimCheckSettings, place_of
 
 OWNED: Final = frozenset({"asynchronous", "loop", "skip_instance_cache", "use_listings_cache"})
@@ -55,7 +56,7 @@ class ClaimCheckConfig(Section):
         texts = with_files_read({name: value for name, value in given.items() if isinstance(value, str)})
         options = {name: value for name, value in given.items() if not isinstance(value, str)} | texts
         for name in OWNED & options.keys():
-            raise refuse(f"cannot set {name!r}", "Remove it: the applier sets it itself")
+            raise refuse(f"cannot set {name!r}", Remedy("config.remove-own-storage-option", "Remove it: the applier sets it itself"))
         return options
 
     @model_validator(mode="after")

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from applier.config.secret import SecretFile
 from applier.config.section import Seconds, Section
 from applier.config.value import refuse
+from applier.model.remedy import Remedy
 
 LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})")
 LOOPBACK: Final = "127.0.0.1"
@@ -36,7 +37,10 @@ def parse_listen(value: Any) -> Listen | None:
         return None
     match = LISTEN.fullmatch(text)
     if match is None or not 0 <= int(match["port"]) <= MAX_PORT:
-        raise refuse(f"is not a listen address: {text!r}", 'Write "127.0.0.1:9464", a port alone for loopback, or "off"')
+        raise refuse(
+            f"is not a listen address: {text!r}",
+            Remedy("config.write-listen-address", 'Write "127.0.0.1:9464", a port alone for loopback, or "off"'),
+        )
     return Listen(match["v6"] or match["host"] or LOOPBACK, int(match["port"]))
 
 
@@ -59,9 +63,11 @@ class HttpConfig(Section):
     @model_validator(mode="after")
     def _check_token(self) -> Self:
         if self.token is not None and self.token_file is not None:
-            raise refuse("sets both token and token_file", "Remove one of them")
+            raise refuse("sets both token and token_file", Remedy("config.remove-token-or-file", "Remove one of them"))
         if self.secret and len(self.secret) < MIN_TOKEN:
-            raise refuse(f"has a token of fewer than {MIN_TOKEN} characters", "Make one with: openssl rand -hex 16")
+            raise refuse(
+                f"has a token of fewer than {MIN_TOKEN} characters", Remedy("config.make-token", "Make one with: openssl rand -hex 16")
+            )
         return self
 
     @property

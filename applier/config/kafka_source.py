@@ -14,6 +14,7 @@ from applier.config.time_zone import ambiguous_years, check_session_zone, check_
 from applier.config.tls import tls_of
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, refuse, split_text
 from applier.model.position import MAX_TS
+from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
 from applier.mysql.tls import Tls, TlsMode
 from applier.sources.claim_check.settings import ClaimCheckSettings
@@ -69,7 +70,7 @@ class KafkaSourceConfig(SelectedSource):
         properties = with_files_read(given)
         for name in properties:
             if name in OWNED_PROPERTIES:
-                raise refuse(f"cannot set {name!r}", f"Remove it: {OWNED_PROPERTIES[name]}")
+                raise refuse(f"cannot set {name!r}", Remedy("config.remove-fixed-kafka-property", f"Remove it: {OWNED_PROPERTIES[name]}"))
         check_kafka_files(properties)
         return properties
 
@@ -91,7 +92,10 @@ class KafkaSourceConfig(SelectedSource):
     @model_validator(mode="after")
     def _check_upstream_keys(self) -> Self:
         if self.upstream_password is not None and self.upstream_password_file is not None:
-            raise refuse("sets both upstream_password and upstream_password_file", "Remove one of them")
+            raise refuse(
+                "sets both upstream_password and upstream_password_file",
+                Remedy("config.remove-upstream-password-or-file", "Remove one of them"),
+            )
         self._upstream_tls()
         return self
 
@@ -117,7 +121,10 @@ class KafkaSourceConfig(SelectedSource):
         years = ambiguous_years(self.time_zone)
         if years is None:
             return None
-        remedy = "TIMESTAMP values of that hour may be one hour off. Use a changefeed of a TiCDC server with --tz=UTC, and a new replica"
+        remedy = Remedy(
+            "config.use-utc-changefeed",
+            "TIMESTAMP values of that hour may be one hour off. Use a changefeed of a TiCDC server with --tz=UTC, and a new replica",
+        )
         return {"time_zone": self.time_zone, "first_year": years[0], "last_year": years[1], "remedy": remedy}
 
     def required_partitions(self) -> PartitionLimits | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,8 +13,9 @@ from applier.config.model import Config
 from applier.config.origin import EnvironmentSource, settings_class, variable_of
 from applier.config.source import KAFKA, KINDS, of_other_kind
 from applier.model.errors import ConfigError
+from applier.model.remedy import NO_REMEDY, Remedy
 
-ALL_AT_ONCE: Final = "Correct these keys: each line says how"
+ALL_AT_ONCE: Final = Remedy("config.correct-each-key", "Correct these keys: each line says how")
 SOURCE_KEY: Final = 2
 """The steps of a key of ``[source]`` itself."""
 
@@ -49,7 +51,7 @@ def _explain(error: ValidationError, path: Path | None, from_environment: Enviro
         by_key.setdefault(".".join(problem.key), []).append(problem)
     if len(by_key) == 1:
         ((key, of_key),) = by_key.items()
-        remedy = " ".join(dict.fromkeys(filter(None, (_sentence(problem.remedy) for problem in of_key))))
+        remedy = reduce(Remedy.then, dict.fromkeys(problem.remedy for problem in of_key if problem.remedy), NO_REMEDY)
         return ConfigError("; ".join(f"{key} {problem.text}".strip() for problem in of_key), remedy=remedy, key=key, **facts)
     lines = {key or "configuration": " ".join(problem.sentences for problem in of_key) for key, of_key in by_key.items()}
     return ConfigError(f"the configuration has {len(by_key)} errors", remedy=ALL_AT_ONCE, **facts, **lines)
@@ -60,7 +62,7 @@ class _KeyProblem(NamedTuple):
 
     key: tuple[str, ...]
     text: str
-    remedy: str
+    remedy: Remedy
 
     @classmethod
     def of(cls, detail: ErrorDetails) -> "_KeyProblem":
@@ -122,20 +124,21 @@ def _problem(detail: ErrorDetails, key: tuple[str, ...]) -> str:
             return "is invalid: " + detail["msg"][0].lower() + detail["msg"][1:]
 
 
-def _remedy(detail: ErrorDetails, key: tuple[str, ...], kind: str) -> str:
+def _remedy(detail: ErrorDetails, key: tuple[str, ...], kind: str) -> Remedy:
     match detail["type"]:
         case "extra_forbidden":
             return _nearest_key(key, kind)
         case "missing":
-            return f"Set it in the configuration file, or {variable_of(key)} in the environment"
+            return Remedy("config.set-missing-key", f"Set it in the configuration file, or {variable_of(key)} in the environment")
         case "refused":
-            return str(detail["ctx"]["remedy"])
+            remedy: Remedy = detail["ctx"]["remedy"]
+            return remedy
         case "model_type" | "dict_type":
-            return f"Write [{'.'.join(key)}] on its own line, with its keys below it"
+            return Remedy("config.write-section", f"Write [{'.'.join(key)}] on its own line, with its keys below it")
         case "float_parsing" | "float_type":
-            return "Write a number of seconds, for instance 15 or 0.5"
+            return Remedy("config.write-seconds", "Write a number of seconds, for instance 15 or 0.5")
         case _:
-            return ""
+            return NO_REMEDY
 
 
 def _keys(model: type[BaseModel]) -> list[str]:
@@ -143,7 +146,7 @@ def _keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _nearest_key(key: tuple[str, ...], kind: str) -> str:
+def _nearest_key(key: tuple[str, ...], kind: str) -> Remedy:
     """Suggest the nearest key of the section, or another section that has a key of that name."""
     model: Any = Config
     for part in key[:-1]:
@@ -151,10 +154,10 @@ def _nearest_key(key: tuple[str, ...], kind: str) -> str:
     siblings = _keys(model)
     near = get_close_matches(key[-1], siblings, n=1)
     if near:
-        return f"Did you mean {'.'.join((*key[:-1], near[0]))}?"
+        return Remedy("config.correct-key", f"Did you mean {'.'.join((*key[:-1], near[0]))}?")
     # A right key in the wrong section is the commonest mistake.
     for section in Config.model_fields:
         inner = _model_of(Config, section, kind)
         if inner is not None and key[-1] in _keys(inner):
-            return f"Did you mean {section}.{key[-1]}?"
-    return f"The keys here are: {', '.join(siblings)}"
+            return Remedy("config.move-key", f"Did you mean {section}.{key[-1]}?")
+    return Remedy("config.choose-key", f"The keys here are: {', '.join(siblings)}")

@@ -16,13 +16,14 @@ from applier.config.source import SourceConfig
 from applier.config.spark import SparkConfig
 from applier.config.value import refuse
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.planner.table_check import Acceptance
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.kafka.settings import KafkaSettings
 
-LOCAL_REMEDY: Final = 'Set spark.master = "local[*]", or use a sink on a server'
-SUBMITTED_REMEDY: Final = 'Run spark-submit with --master "local[*]", or use a sink on a server'
+LOCAL_REMEDY: Final = Remedy("config.set-spark-master-local", 'Set spark.master = "local[*]", or use a sink on a server')
+SUBMITTED_REMEDY: Final = Remedy("config.submit-with-local-master", 'Run spark-submit with --master "local[*]", or use a sink on a server')
 
 
 class Config(Section):
@@ -49,20 +50,29 @@ class Config(Section):
     @model_validator(mode="after")
     def _check_background(self) -> Self:
         if self.ddl.background and self.sink.kit.local:
-            raise refuse(f"ddl.background is for servers: {self.sink.kit.local} has one writer", "Remove ddl.background")
+            raise refuse(
+                f"ddl.background is for servers: {self.sink.kit.local} has one writer",
+                Remedy("config.remove-ddl-background", "Remove ddl.background"),
+            )
         return self
 
     @model_validator(mode="after")
     def _check_rows(self) -> Self:
         if self.sink.consistency is Consistency.ROW and isinstance(self.source, BinlogSourceConfig):
-            raise refuse('sink.consistency = "row" is for Kafka: a binlog is one stream of whole transactions', "Remove sink.consistency")
+            raise refuse(
+                'sink.consistency = "row" is for Kafka: a binlog is one stream of whole transactions',
+                Remedy("config.remove-sink-consistency", "Remove sink.consistency"),
+            )
         if self.sink.consistency is Consistency.ROW and self.source.dispatcher is None:
             raise refuse(
                 'source.dispatcher is missing: sink.consistency = "row" needs to know it',
-                'Set it to "table" or "index-value", as the changefeed has it; with any other dispatcher, remove sink.consistency',
+                Remedy(
+                    "config.set-table-dispatcher",
+                    'Set it to "table" or "index-value", as the changefeed has it; with any other dispatcher, remove sink.consistency',
+                ),
             )
         if self.sink.kit.local and (self.sink.writers or 1) > 1:
-            raise refuse(f"sink.writers: {self.sink.kit.local} has one writer", "Remove sink.writers")
+            raise refuse(f"sink.writers: {self.sink.kit.local} has one writer", Remedy("config.remove-sink-writers", "Remove sink.writers"))
         return self
 
     @property

@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from applier.config.model import Config
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 Values: TypeAlias = dict[str, Any]
 
@@ -72,16 +73,30 @@ def _file_source(settings_cls: type[BaseSettings], path: Path) -> TomlConfigSett
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):  # the library passes over it without a word
             what = "Is a directory" if stat.S_ISDIR(mode) else "Is not a regular file"
-            raise ConfigError(f"the configuration file cannot be read: {what}", remedy="Give the path of a file with --config", file=path)
+            raise ConfigError(
+                f"the configuration file cannot be read: {what}",
+                remedy=Remedy("config.give-config-file", "Give the path of a file with --config"),
+                file=path,
+            )
         return TomlConfigSettingsSource(settings_cls, path)
     except FileNotFoundError as error:
-        raise ConfigError("the configuration file does not exist", remedy="Give its path with --config", file=path) from error
+        raise ConfigError(
+            "the configuration file does not exist", remedy=Remedy("config.give-config-path", "Give its path with --config"), file=path
+        ) from error
     except OSError as error:
-        raise ConfigError(f"the configuration file cannot be read: {error.strerror}", remedy="Check its permissions", file=path) from error
+        raise ConfigError(
+            f"the configuration file cannot be read: {error.strerror}",
+            remedy=Remedy("config.check-file-permissions", "Check its permissions"),
+            file=path,
+        ) from error
     except UnicodeDecodeError as error:
-        raise ConfigError("the configuration file is not UTF-8", remedy="Save it as UTF-8", file=path) from error
+        raise ConfigError(
+            "the configuration file is not UTF-8", remedy=Remedy("config.save-as-utf8", "Save it as UTF-8"), file=path
+        ) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"the configuration file is not TOML: {error}", remedy="See applier.example.toml", file=path) from error
+        raise ConfigError(
+            f"the configuration file is not TOML: {error}", remedy=Remedy("config.see-example-file", "See applier.example.toml"), file=path
+        ) from error
 
 
 class EnvironmentSource(EnvSettingsSource):
@@ -121,7 +136,7 @@ class EnvironmentSource(EnvSettingsSource):
         except ValueError:
             variables = " ".join(name.upper() for name, text in self.env_vars.items() if text == value)
             message = f"the environment variable {variables} starts like JSON but is not valid JSON"
-            raise ConfigError(message, remedy="Write a JSON list or object, or plain text") from None
+            raise ConfigError(message, remedy=Remedy("config.write-json", "Write a JSON list or object, or plain text")) from None
 
 
 def remove_from_environment(environment: MutableMapping[str, str]) -> None:

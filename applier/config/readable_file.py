@@ -10,10 +10,11 @@ from typing import Annotated, Final
 from pydantic import AfterValidator
 
 from applier.config.value import refuse
+from applier.model.remedy import Remedy
 
 KAFKA_FILES: Final = ("ssl.certificate.location", "ssl.key.location", "ssl.keystore.location", "ssl.crl.location")
 """Properties of librdkafka that name a file. ``ssl.ca.location`` may also name a directory, or ``probe``."""
-REMEDY: Final = "Check the path, and that the applier's user can read it"
+REMEDY: Final = Remedy("config.check-readable-file", "Check the path, and that the applier's user can read it")
 
 
 def _problem(path: str) -> str:

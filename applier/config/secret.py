@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, SecretStr
 
 from applier.config.value import refuse
+from applier.model.remedy import Remedy
 
 FILE_SUFFIX: Final = ".file"
 """``"sasl.password.file"`` names the file that holds ``sasl.password``. No property of librdkafka ends like this."""
@@ -22,7 +23,7 @@ def with_files_read(properties: Mapping[str, str]) -> dict[str, str]:
     for name, value in properties.items():
         plain = name.removesuffix(FILE_SUFFIX)
         if plain != name and plain in properties:
-            raise refuse(f"sets both {plain!r} and {name!r}", "Remove one of them")
+            raise refuse(f"sets both {plain!r} and {name!r}", Remedy("config.remove-secret-or-file", "Remove one of them"))
         read[plain] = value if plain == name else _content(value, f"{name!r} ")
     return read
 
@@ -36,9 +37,9 @@ def _content(path: str, subject: str = "") -> str:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         message = f"{subject}names a file that cannot be read: {reason}"
         # Without the cause: the text of an OSError has the path, which may be the password itself.
-        raise refuse(message, "Check the path, and that the applier's user can read it") from None
+        raise refuse(message, Remedy("config.check-readable-secret", "Check the path, and that the applier's user can read it")) from None
     if not secret:
-        raise refuse(f"{subject}names an empty file", "Write the secret into it")
+        raise refuse(f"{subject}names an empty file", Remedy("config.write-secret-into-file", "Write the secret into it"))
     return secret
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from applier.config.section import Section
 from applier.config.value import nearest, refuse
+from applier.model.remedy import Remedy
 from applier.selection import EventFilter, OnlineDdl, OnlineDdlMode, PatternError, Route, TableFilter, TableSelection
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ def _known_keys(model: type[BaseModel], given: Any) -> Any:
             raise refuse(f"has an unknown key: {key!r}", nearest(str(key), fields))
     for key, field in fields.items():
         if isinstance(given, dict) and field.is_required() and key not in given:
-            raise refuse(f"lacks the key {key!r}", f"Its keys are: {', '.join(fields)}")
+            raise refuse(f"lacks the key {key!r}", Remedy("config.show-filter-keys", f"Its keys are: {', '.join(fields)}"))
     return given
 
 
@@ -60,7 +61,7 @@ class EventFilterConfig(Section):
     def event_filter(self) -> EventFilter:
         """Return the filter. PatternError."""
         if not self.tables:
-            raise PatternError("names no tables", 'Write tables = ["*.*"] for all of them')
+            raise PatternError("names no tables", Remedy("config.include-all-tables", 'Write tables = ["*.*"] for all of them'))
         return EventFilter.parse(TableFilter.parse(self.tables, _lines), self.ignore, self.ignore_sql)
 
 
@@ -68,7 +69,10 @@ def selection_of(tables: tuple[str, ...], routes: tuple[RouteConfig, ...], event
     """Return what the settings select."""
     table_filter = _read("tables", lambda: TableFilter.parse(tables, _lines))
     if tables and not any(rule.includes for rule in table_filter.rules):
-        raise refuse("tables leaves out every table: no rule takes one in", 'Begin with "*.*", which takes in all of them')
+        raise refuse(
+            "tables leaves out every table: no rule takes one in",
+            Remedy("config.begin-with-all-tables", 'Begin with "*.*", which takes in all of them'),
+        )
     return TableSelection(
         table_filter,
         _read("route", lambda: tuple(route.route() for route in routes)),
@@ -94,4 +98,6 @@ def _lines(path: str) -> list[str]:
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise PatternError(f"names a file that cannot be read: {path!r} ({error})", "Check the path after @") from None
+        raise PatternError(
+            f"names a file that cannot be read: {path!r} ({error})", Remedy("config.check-path-after-at", "Check the path after @")
+        ) from None

@@ -16,6 +16,7 @@ from applier.config.value import (
     parse_url,
     refuse,
 )
+from applier.model.remedy import Remedy
 from applier.mysql.tls import Tls, TlsMode
 from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
@@ -71,7 +72,10 @@ class SinkConfig(Section):
     def _check_schema(cls, name: str, info: ValidationInfo) -> str:
         # Without a right URL nothing is known of the database, and the URL is refused.
         if "url" in info.data and kit_of(info.data["url"].get_secret_value()).is_system_schema(name.casefold()):
-            raise refuse(f"is a system schema of the database: {name!r}", "Choose an unused schema, for instance applier")
+            raise refuse(
+                f"is a system schema of the database: {name!r}",
+                Remedy("config.choose-unused-schema", "Choose an unused schema, for instance applier"),
+            )
         return name
 
     @field_validator("equal_rows_of")
@@ -79,7 +83,7 @@ class SinkConfig(Section):
     def _check_equal_rows_of(cls, choices: dict[str, EqualRows]) -> dict[str, EqualRows]:
         for table in choices:
             if problem := check_pattern(table):
-                raise refuse(f"{table!r} {problem}", 'For instance "shop.visits" = "all"')
+                raise refuse(f"{table!r} {problem}", Remedy("config.write-equal-rows", 'For instance "shop.visits" = "all"'))
         return choices
 
     @field_validator("accept", mode="before")
@@ -87,7 +91,9 @@ class SinkConfig(Section):
     def _check_accept(cls, accept: Any) -> Any:
         for table, names in accept.items() if isinstance(accept, dict) else ():
             if problem := check_pattern(table):
-                raise refuse(f"{table!r} {problem}", 'For instance "shop.orders" = ["trigger"]')
+                raise refuse(
+                    f"{table!r} {problem}", Remedy("config.write-accepted-differences", 'For instance "shop.orders" = ["trigger"]')
+                )
             for name in names if isinstance(names, list | tuple) else ():
                 if name not in DIFFERENCES:
                     raise refuse(f"has an unknown kind of difference: {name!r}", nearest(str(name), DIFFERENCES))
@@ -96,9 +102,9 @@ class SinkConfig(Section):
     @model_validator(mode="after")
     def _check_password_and_tls(self) -> Self:
         if self.password is not None and self.password_file is not None:
-            raise refuse("sets both password and password_file", "Remove one of them")
+            raise refuse("sets both password and password_file", Remedy("config.remove-sink-password-or-file", "Remove one of them"))
         if self.tls != Tls() and self.kit.local:
-            raise refuse(f"sets TLS for {self.kit.local}", "Remove the tls_ keys")
+            raise refuse(f"sets TLS for {self.kit.local}", Remedy("config.remove-sink-tls-keys", "Remove the tls_ keys"))
         return self
 
     @property

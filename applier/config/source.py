@@ -7,6 +7,7 @@ from pydantic import BaseModel, Discriminator, Tag
 
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
+from applier.model.remedy import Remedy
 
 KAFKA: Final = "kafka"
 BINLOG: Final = "binlog"
@@ -38,15 +39,22 @@ SourceConfig: TypeAlias = Annotated[
         _kind_of,
         custom_error_type="refused",
         custom_error_message="{message}",
-        custom_error_context={"message": "has an unknown kind", "remedy": 'Set kind to "kafka" or "binlog"'},
+        custom_error_context={
+            "message": "has an unknown kind",
+            "remedy": Remedy("config.set-source-kind", 'Set kind to "kafka" or "binlog"'),
+        },
     ),
 ]
 
 
-def of_other_kind(kind: str, key: str) -> tuple[str, str] | None:
+def of_other_kind(kind: str, key: str) -> tuple[str, Remedy] | None:
     """Return what is wrong with a key that only the other kind of source has, and what to do; None for other keys."""
     other = BINLOG if kind == KAFKA else KAFKA
     if key not in KINDS[other].model_fields:
         return None
     hint = INSTEAD.get(key, "") if kind == BINLOG else ""
-    return f'is a key of kind = "{other}" only', f"Remove it. {hint}" if hint else f'Remove it, or set kind = "{other}" under [source]'
+    if hint:
+        remedy = Remedy("config.replace-key-of-other-kind", f"Remove it. {hint}")
+    else:
+        remedy = Remedy("config.remove-key-of-other-kind", f'Remove it, or set kind = "{other}" under [source]')
+    return f'is a key of kind = "{other}" only', remedy

@@ -10,6 +10,7 @@ from applier.config.section import Properties, Section
 from applier.config.value import (
     refuse,
 )
+from applier.model.remedy import Remedy
 
 LOCAL_THREADS: Final = re.compile(r"local(?:\[(\*|\d+)(,\s*\d+)?\])?$")
 """local, local[N], local[*] and local[N, retries]: the forms of Spark's "Master URLs"."""
@@ -29,7 +30,9 @@ class SparkConfig(Section):
     @classmethod
     def _refuse_master(cls, properties: dict[str, str]) -> dict[str, str]:
         if "spark.master" in properties:
-            raise refuse("cannot set 'spark.master'", "Set master under [spark], or give spark-submit --master")
+            raise refuse(
+                "cannot set 'spark.master'", Remedy("config.set-spark-master", "Set master under [spark], or give spark-submit --master")
+            )
         return properties
 
     @property

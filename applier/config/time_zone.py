@@ -7,6 +7,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from applier.config.value import refuse
+from applier.model.remedy import Remedy
 
 TIMESTAMP_END: Final = 2038
 """The year in which TIMESTAMP ends."""
@@ -34,7 +35,7 @@ def _checked(value: str, which: str) -> str:
     except (KeyError, OSError, ValueError):
         near = get_close_matches(value, available_timezones(), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else 'Give "UTC", an offset such as "+08:00", or a name such as "Asia/Shanghai".'
-        raise refuse(f"is not a time zone: {value!r}", f"{hint} It is the zone of {which}") from None
+        raise refuse(f"is not a time zone: {value!r}", Remedy("config.give-time-zone", f"{hint} It is the zone of {which}")) from None
     return value
 
 

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy.engine import URL
 
 from applier.database.address import BadAddress
+from applier.model.remedy import Remedy
 from applier.model.topic_name import is_pattern
 from applier.mysql.address import read_server_url
 from applier.sinks.registry import read_address
@@ -26,16 +27,18 @@ TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 MIN_MEMORY: Final = 64 * 1024
 
 
-def refuse(message: str, remedy: str) -> PydanticCustomError:
+def refuse(message: str, remedy: Remedy) -> PydanticCustomError:
     """Make the error of a refused value."""
     return PydanticCustomError("refused", "{message}", {"message": message, "remedy": remedy})
 
 
-def nearest(word: str, choices: Any) -> str:
+def nearest(word: str, choices: Any) -> Remedy:
     """Return ``Did you mean 'x'?``, or the list of choices where none is near."""
     known = sorted(choices)
     near = get_close_matches(word, known, n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"It is one of: {', '.join(known)}"
+    if near:
+        return Remedy("config.correct-value", f"Did you mean {near[0]!r}?")
+    return Remedy("config.choose-value", f"It is one of: {', '.join(known)}")
 
 
 def split_text(value: Any) -> Any:
@@ -47,7 +50,7 @@ def whole_number(value: Any) -> Any:
     """Refuse floats and booleans: a TSO that was read as a float has lost digits."""
     # bool is a subclass of int. A TSO is above 2**53, where floats skip integers.
     if isinstance(value, bool | float):
-        raise refuse("must be a whole number", "Write it without quotes, decimal point or exponent")
+        raise refuse("must be a whole number", Remedy("config.write-plain-number", "Write it without quotes, decimal point or exponent"))
     return value
 
 
@@ -60,18 +63,22 @@ def parse_size(value: Any) -> Any:
         match = SIZE.fullmatch(value.strip())
         factor = UNITS.get(match[2].lower()) if match else None
         if match is None or factor is None:
-            raise refuse(f"is not a size: {value!r}", 'Write a number and a unit, for instance "512MiB" or "2GiB"')
+            raise refuse(
+                f"is not a size: {value!r}", Remedy("config.write-size", 'Write a number and a unit, for instance "512MiB" or "2GiB"')
+            )
         value = int(float(match[1]) * factor)
     whole_number(value)
     if isinstance(value, int) and value < MIN_MEMORY:
-        raise refuse(f"is too small: {value} bytes", 'Give at least 64KiB; "2GiB" is the default')
+        raise refuse(f"is too small: {value} bytes", Remedy("config.give-larger-size", 'Give at least 64KiB; "2GiB" is the default'))
     return value
 
 
 def check_schema(name: str) -> str:
     """Accept a name that every sink takes unquoted."""
     if not SCHEMA_NAME.fullmatch(name):
-        raise refuse(f"is not a schema name: {name!r}", "Give 1 to 48 letters, digits and '_', with a letter first")
+        raise refuse(
+            f"is not a schema name: {name!r}", Remedy("config.give-valid-name", "Give 1 to 48 letters, digits and '_', with a letter first")
+        )
     return name
 
 
@@ -79,22 +86,24 @@ def check_servers(value: str) -> str:
     """Accept ``host:port,host:port``."""
     servers = [server.strip() for server in value.split(",")]
     if not all(SERVER.fullmatch(server) for server in servers):
-        raise refuse(f"is not a list of brokers: {value!r}", 'Write "host:port", separated by commas')
+        raise refuse(f"is not a list of brokers: {value!r}", Remedy("config.write-host-port", 'Write "host:port", separated by commas'))
     return ",".join(servers)
 
 
 def check_topics(topics: tuple[str, ...]) -> tuple[str, ...]:
     """Accept names that Kafka accepts, each once."""
     if not topics:
-        raise refuse("is empty", 'Name at least one topic: [source] topics = ["changefeed"]')
+        raise refuse("is empty", Remedy("config.name-topic", 'Name at least one topic: [source] topics = ["changefeed"]'))
     for topic in topics:
         if is_pattern(topic):
             _check_pattern(topic)
         elif not TOPIC.fullmatch(topic):
-            remedy = "Kafka allows letters, digits, '.', '_' and '-'. A pattern begins with '^': \"^cdc_.*\""
+            remedy = Remedy(
+                "config.write-topic-name", "Kafka allows letters, digits, '.', '_' and '-'. A pattern begins with '^': \"^cdc_.*\""
+            )
             raise refuse(f"is not a topic name: {topic!r}", remedy)
     if len(set(topics)) < len(topics):
-        raise refuse("names a topic twice", "Remove one of them")
+        raise refuse("names a topic twice", Remedy("config.remove-repeated-topic", "Remove one of them"))
     return topics
 
 
@@ -102,7 +111,9 @@ def _check_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise refuse(f"is not a pattern of topics: {pattern!r} ({error})", "Correct the regular expression") from None
+        raise refuse(
+            f"is not a pattern of topics: {pattern!r} ({error})", Remedy("config.correct-topic-pattern", "Correct the regular expression")
+        ) from None
 
 
 def parse_url(text: str) -> URL:

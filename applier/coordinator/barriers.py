@@ -17,6 +17,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import DdlArrival
+from applier.model.remedy import Remedy
 from applier.model.segment import is_due, is_in_dump, is_past
 
 MAX_SPELLINGS: Final = 3
@@ -199,8 +200,11 @@ def _missed(stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> NeedsOperator:
     ddl = arrival.ddl
     return NeedsOperator(
         "a DDL below the checkpoint is not in the ledger: the replica has missed it",
-        remedy="If the sink already has its effect, run `applier ddl skip --ts … --table …`. Else create the replica again. "
-        + FROM_DUMP_TO_REPLICA,
+        remedy=Remedy(
+            "coordinator.skip-ddl-or-create-again",
+            "If the sink already has its effect, run `applier ddl skip --ts … --table …`. Else create the replica again. "
+            + FROM_DUMP_TO_REPLICA,
+        ),
         kind="missed_ddl",
         topic=stream.topic,
         partition=stream.partition,

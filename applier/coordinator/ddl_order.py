@@ -13,6 +13,7 @@ from typing import TypeAlias
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.remedy import Remedy
 
 MAX_SEARCHED = 20_000
 """States after which a search stops: far more than one ts of one upstream can have in several topics."""
@@ -189,9 +190,10 @@ def _perform_on_schema(statement: DdlStatement, names: dict[FoldedName, Mark]) -
     return names
 
 
-_REMEDY = (
+_REMEDY = Remedy(
+    "coordinator.run-ddls-in-order",
     "Run them on the sink by hand in the right order, then skip each with `applier ddl skip --ts … --table …`. For later ones, let the "
-    "changefeed write their tables to one topic"
+    "changefeed write their tables to one topic",
 )
 
 

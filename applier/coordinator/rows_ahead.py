@@ -30,6 +30,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName
 from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
+from applier.model.remedy import Remedy
 from applier.model.segment import RowsWritten, has_reached, is_beyond, just_before, overlaps_segment, passed_with, row_limit
 
 # --- partition change ------------------------------------------------------------------------------------------------
@@ -232,8 +233,11 @@ class RowTables:
         if home != rows.stream:
             raise NeedsOperator(
                 "rows of one table come in two partitions, although the declared dispatcher is table",
-                remedy="Set source.dispatcher as the changefeed has it; for any but table and index-value, "
-                'set sink.consistency = "transaction"',
+                remedy=Remedy(
+                    "coordinator.set-source-dispatcher",
+                    "Set source.dispatcher as the changefeed has it; for any but table and index-value, "
+                    'set sink.consistency = "transaction"',
+                ),
                 kind="dispatcher",
                 table=str(rows.name),
                 topic=rows.stream.topic,
@@ -279,7 +283,7 @@ class RowTables:
 # --- rows ahead ------------------------------------------------------------------------------------------------------
 
 
-TO_TRANSACTIONS = 'set sink.consistency = "transaction": it writes everything since the checkpoint again, in order'
+TO_TRANSACTIONS = 'sink.consistency = "transaction": it writes everything since the checkpoint again, in order'
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +342,10 @@ class RowsAhead:
         if changed is not None and not self._policy.by_table:
             raise NeedsOperator(
                 'an update has changed its key in one event: with the dispatcher index-value, consistency = "row" cannot order it',
-                remedy=f"Set output-raw-change-event = false in the changefeed. For what the topic holds already, {TO_TRANSACTIONS}",
+                remedy=Remedy(
+                    "coordinator.stop-raw-change-events",
+                    f"Set output-raw-change-event = false in the changefeed. For what the topic holds already, set {TO_TRANSACTIONS}",
+                ),
                 kind="raw_key_change",
                 table=str(changed.table),
                 commit_ts=changed.commit_ts,
@@ -350,7 +357,7 @@ class RowsAhead:
             if self.tables.was_overtaken(key.touches, key.ts):
                 raise NeedsOperator(
                     "a DDL came after rows behind it were written ahead: it is not in all partitions of its topic",
-                    remedy=f"{TO_TRANSACTIONS[0].upper()}{TO_TRANSACTIONS[1:]}",
+                    remedy=Remedy("coordinator.write-transactions", f"Set {TO_TRANSACTIONS}"),
                     kind="overtaken_ddl",
                     table=str(key.name),
                     commit_ts=key.ts,

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlIdentity, FoldedName, TableName
 from applier.model.position import Listing, Offset, Stream, StreamPosition, Ts
+from applier.model.remedy import Remedy
 
-FROM_DUMP_TO_REPLICA = (
+FROM_DUMP_TO_REPLICA = Remedy(
+    "coordinator.create-from-dump",
     "To make a replica of an upstream that already holds data: "
     "1. dump the upstream; "
     "2. load the dump with `applier load`; or by hand: then set source.start_ts to its TSO (Pos in Dumpling's file `metadata`), "
     "of a binlog source.start to its place, and run `applier load --declared`; "
     "3. run `applier catchup` again. "
-    "The topic or binlog must hold every change since the dump, and the new replica must get another `name`"
+    "The topic or binlog must hold every change since the dump, and the new replica must get another `name`",
 )
 
 
@@ -51,7 +53,10 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, hold
             continue
         raise NeedsOperator(
             "the beginning of the partition has expired: changes that the replica needs may be missing",
-            remedy=FROM_DUMP_TO_REPLICA + ". If you know that the missing records do not matter, run with --accept-gap",
+            remedy=Remedy(
+                "coordinator.dump-and-load-upstream",
+                FROM_DUMP_TO_REPLICA + ". If you know that the missing records do not matter, run with --accept-gap",
+            ),
             kind="gap",
             topic=stream.topic,
             partition=stream.partition,

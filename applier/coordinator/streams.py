@@ -17,6 +17,7 @@ from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlIdentity
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.remedy import Remedy
 from applier.model.segment import has_shown_past, is_past, passed_with
 from applier.model.topic_name import PartitionLimits
 
@@ -41,7 +42,7 @@ def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
             stream,
             "excluded_partition",
             "the partition holds records, but source.partitions excludes it",
-            "Raise source.partitions, or remove the setting",
+            Remedy("coordinator.raise-source-partitions", "Raise source.partitions, or remove the setting"),
             offset=extent.earliest,
         )
 
@@ -56,7 +57,7 @@ def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, se
             stream,
             "retention",
             "records expired before the replica applied them",
-            f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
+            Remedy("coordinator.lengthen-retention", f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}"),
             missing_offsets=f"{next_offset}..{extent.earliest - 1}",
         )
     # A recreated topic counts its offsets from 0 again: its records would look like some that were read already.
@@ -79,7 +80,7 @@ def check_new(stream: Stream, extent: PartitionExtent) -> None:
             stream,
             "gap",
             "the beginning of a new partition expired before it was read",
-            f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}",
+            Remedy("coordinator.lengthen-retention-of-new-partition", f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}"),
             missing_offsets=f"0..{extent.earliest - 1}",
         )
 
@@ -90,11 +91,11 @@ def missing(stream: Stream) -> NeedsOperator:
         stream,
         "recreated",
         "a partition that the replica has read is gone: its topic was removed from the configuration, recreated or shrunk",
-        f"Put the topic back into source.topics, or create the replica again. {FROM_DUMP_TO_REPLICA}",
+        Remedy("coordinator.restore-topic", f"Put the topic back into source.topics, or create the replica again. {FROM_DUMP_TO_REPLICA}"),
     )
 
 
-def _stop(stream: Stream, kind: str, message: str, remedy: str, **facts: Any) -> NeedsOperator:
+def _stop(stream: Stream, kind: str, message: str, remedy: Remedy, **facts: Any) -> NeedsOperator:
     return NeedsOperator(message, remedy=remedy, kind=kind, topic=stream.topic, partition=stream.partition, **facts)
 
 
@@ -110,9 +111,10 @@ def _stop(stream: Stream, kind: str, message: str, remedy: str, **facts: Any) ->
 # move meanwhile: the watermark is held by the partitions that have not promised more. The positions are stored by the same transaction
 # that moves the checkpoint (or saves progress) after the topic was checked.
 
-REMEDY = (
+REMEDY = Remedy(
+    "coordinator.remove-new-topic",
     "Remove the topic from source.topics. To replicate its tables, create a new replica: dump the upstream with them, load the dump, "
-    "set source.start_ts to the dump's TSO, and give the replica another `name`"
+    "set source.start_ts to the dump's TSO, and give the replica another `name`",
 )
 
 

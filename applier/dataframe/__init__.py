@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from applier.dataframe.binlog_source import BinlogChangelogSource
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.spark.python_check import probe
 
@@ -28,7 +29,7 @@ def register(spark: SparkSession) -> None:
     if find_spec("pyarrow") is None:
         raise ConfigError(
             "the formats ticdc and binlog need pyarrow",
-            remedy='Install it on the driver and the executors: pip install "cdc-applier[dataframe]"',
+            remedy=Remedy("dataframe.install-pyspark", 'Install it on the driver and the executors: pip install "cdc-applier[dataframe]"'),
         )
     # A session of Spark Connect has no context here: its server has the Python.
     context = getattr(spark, "sparkContext", None)
@@ -41,6 +42,6 @@ def register(spark: SparkSession) -> None:
 def _check_python(path: str) -> None:
     # Spark plans the reading in this Python too, and would report it as a stack of Java.
     if path != sys.executable and (found := probe(path)).problem:
-        remedy = f"Set PYSPARK_PYTHON={sys.executable} in the environment before the session starts"
+        remedy = Remedy("dataframe.set-pyspark-python", f"Set PYSPARK_PYTHON={sys.executable} in the environment before the session starts")
         message = "the Python of Spark's workers cannot read the formats ticdc and binlog"
         raise ConfigError(message, remedy=remedy, python=path, cause=found.problem)

@@ -19,6 +19,7 @@ from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Offset
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, split_file_name
 from applier.sources.binlog.reader import BinlogRangeReader
@@ -26,7 +27,10 @@ from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.factory import open_source
 
-BINLOG_FORMS: Final = "Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or a place such as mariadb-bin.000042:4"
+BINLOG_FORMS: Final = Remedy(
+    "dataframe.write-position-in-binlog",
+    "Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or a place such as mariadb-bin.000042:4",
+)
 SECOND_MS: Final = 1_000
 
 
@@ -45,7 +49,7 @@ class LogState:
         with Server(settings) as server:
             end = server.end()
             if end is None:
-                remedy = "Set log_bin in the configuration of the server, and start it again"
+                remedy = Remedy("dataframe.set-log-bin", "Set log_bin in the configuration of the server, and start it again")
                 raise SourceError("the server writes no binlog", remedy=remedy, kind="refused")
             first = server.files()[0].number
             return cls(server.identity(), end.base_name, first, BinlogPosition(0, end.number, end.position).number)
@@ -107,7 +111,9 @@ def _held(name: str, place: int, log: LogState) -> int:
         return place
     held = f"{BinlogPosition.of(log.earliest).text(log.base_name)} to {BinlogPosition.of(log.end).text(log.base_name)}"
     raise SourceError(
-        f"the option {name} names a place that the server does not hold", remedy=f"It holds the binlog from {held}", kind="retention"
+        f"the option {name} names a place that the server does not hold",
+        remedy=Remedy("dataframe.show-binlog-extent", f"It holds the binlog from {held}"),
+        kind="retention",
     )
 
 
@@ -160,7 +166,10 @@ class BinlogChangelogSource(DataSource):
         """Return the reader of a streaming query."""
         options = self._read()
         if options.end != LATEST:
-            raise ConfigError("a streaming query has no end", remedy="Remove the option end, or use spark.read")
+            raise ConfigError(
+                "a streaming query has no end",
+                remedy=Remedy("dataframe.remove-end-of-binlog-stream", "Remove the option end, or use spark.read"),
+            )
         log = LogState.of(options.settings)
         return BinlogStreamReader(_rows(options, schema, log), options)
 
@@ -236,7 +245,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return LogState.of(self._options.settings)
 
 
-def _check_identity(known: str, log: LogState, remedy: str) -> None:
+def _check_identity(known: str, log: LogState, remedy: Remedy) -> None:
     if known != log.identity:
         raise SourceError("another server answers than the one that was read", remedy=remedy, kind="recreated")
 

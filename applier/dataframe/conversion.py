@@ -30,6 +30,7 @@ from pyspark.sql.types import (
 
 from applier.model.errors import ConfigError
 from applier.model.events import ColumnShape, Flag, Value
+from applier.model.remedy import Remedy
 
 DECIMAL: Final = 246
 DECIMAL_DIGITS: Final = 38
@@ -115,7 +116,11 @@ def conversion_to(data_type: DataType, zone: str) -> Conversion:
         return lambda value: datetime.fromisoformat(_text(value)).replace(tzinfo=info).astimezone(UTC)
     found = _PLAIN.get(kind)
     if found is None:
-        raise ConfigError("a column cannot have this type", remedy=f"Choose one of {NAMES}", type=data_type.simpleString())
+        raise ConfigError(
+            "a column cannot have this type",
+            remedy=Remedy("dataframe.choose-column-type", f"Choose one of {NAMES}"),
+            type=data_type.simpleString(),
+        )
     return found
 
 

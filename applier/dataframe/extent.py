@@ -14,10 +14,13 @@ from applier.dataframe.options import EARLIEST, LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.port import Source
 from applier.sources.ticdc.tso import physical_ms, ts_at
 
-RESTART = "Start the query with a new checkpoint directory; what it has written stays as it is"
+RESTART = Remedy(
+    "dataframe.start-new-spark-checkpoint", "Start the query with a new checkpoint directory; what it has written stays as it is"
+)
 
 
 def position_document(
@@ -49,7 +52,7 @@ def check_topics(document: Mapping[str, Any], ids: Mapping[str, str], extents: M
         if extent is None:
             raise SourceError("a partition that was read does not exist any more", remedy=RESTART, kind="recreated", **stream._asdict())
         if extent.end < offset:
-            remedy = f"The topic was created again, or its records were deleted. {RESTART}"
+            remedy = Remedy("dataframe.start-after-recreated-topic", f"The topic was created again, or its records were deleted. {RESTART}")
             raise SourceError("the partition ends before what was read of it", remedy=remedy, kind="recreated", **stream._asdict())
 
 
@@ -73,7 +76,10 @@ def new_streams(start: Mapping[str, Any], streams: Collection[Stream]) -> set[St
     return set(streams) - offsets_in(start).keys()
 
 
-FORMS: Final = 'Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or offsets such as {"changefeed": {"0": 1200, "1": 87}}'
+FORMS: Final = Remedy(
+    "dataframe.write-position-in-topic",
+    'Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or offsets such as {"changefeed": {"0": 1200, "1": 87}}',
+)
 
 
 def chosen_extents(options: ChangelogOptions, listing: Listing) -> dict[Stream, PartitionExtent]:
@@ -84,7 +90,7 @@ def chosen_extents(options: ChangelogOptions, listing: Listing) -> dict[Stream, 
     if unknown or not chosen:
         names, wanted = ", ".join(map(str, sorted(listing.extents))), ", ".join(map(str, sorted(unknown)))
         message = f"the option partition names what no topic has: {wanted}" if unknown else "there is no partition to read"
-        raise SourceError(message, remedy=f"The partitions are: {names}", kind="unknown_partition")
+        raise SourceError(message, remedy=Remedy("dataframe.show-partitions", f"The partitions are: {names}"), kind="unknown_partition")
     return chosen
 
 
@@ -139,14 +145,14 @@ def _given_offsets(name: str, text: str, extents: Mapping[Stream, PartitionExten
     for stream, offset in found.items():
         extent = extents.get(stream)
         if extent is None:
-            remedy = f"The partitions are: {', '.join(map(str, extents))}"
+            remedy = Remedy("dataframe.show-unknown-partitions", f"The partitions are: {', '.join(map(str, extents))}")
             raise SourceError(
                 f"the option {name} names a partition that is not read", remedy=remedy, kind="unknown_partition", **stream._asdict()
             )
         if not extent.earliest <= offset <= extent.end:
             raise SourceError(
                 f"the option {name} names an offset that the partition does not hold",
-                remedy=f"It holds the offsets from {extent.earliest} to {extent.end}",
+                remedy=Remedy("dataframe.show-offset-extent", f"It holds the offsets from {extent.earliest} to {extent.end}"),
                 kind="retention",
                 **stream._asdict(),
                 offset=offset,

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StructType
 from applier.dataframe.conversion import Conversion, conversion_to
 from applier.model.errors import SourceError
 from applier.model.events import Flag, Image, Value
+from applier.model.remedy import Remedy
 
 _ENCODER: Final = msgspec.json.Encoder()
 _HANDLE_KEY: Final = int(Flag.HANDLE_KEY)
@@ -97,7 +98,9 @@ class TableImages:
         return members
 
     def _unknown(self, name: str) -> SourceError:
-        remedy = "Load the DataFrame again, which reads the columns again. Or name them with the option columns"
+        remedy = Remedy(
+            "dataframe.reload-columns", "Load the DataFrame again, which reads the columns again. Or name them with the option columns"
+        )
         return SourceError(
             "a row has a column that the table did not have when its columns were read", remedy=remedy, kind="unknown_column", column=name
         )
@@ -106,7 +109,9 @@ class TableImages:
         wanted = ", ".join(f"`{each}` {fitting if each == name else kind.simpleString().upper()}" for each, kind in self.columns)
         return SourceError(
             f"a value does not fit the type of its column: {cause}",
-            remedy=f'Give the column a type that holds it, for instance by the option columns="{wanted}"',
+            remedy=Remedy(
+                "dataframe.widen-column-type", f'Give the column a type that holds it, for instance by the option columns="{wanted}"'
+            ),
             kind="column_value",
             column=name,
         )

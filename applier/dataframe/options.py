@@ -14,6 +14,7 @@ from applier.config.source import BINLOG as BINLOG_KIND
 from applier.config.source import KAFKA
 from applier.model.errors import ConfigError
 from applier.model.events import FoldedName, TableName
+from applier.model.remedy import Remedy
 from applier.selection import TableSelection
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.claim_check.settings import ClaimCheckSettings
@@ -123,7 +124,10 @@ def _read(form: Format, options: Mapping[str, str]) -> Config:
     _check_names(form, options)
     config = _config(form, options)
     if "columns" in options and "table" not in options:
-        raise ConfigError("the option columns is without table", remedy='Name the table too: .option("table", "shop.orders")')
+        raise ConfigError(
+            "the option columns is without table",
+            remedy=Remedy("dataframe.name-table-option", 'Name the table too: .option("table", "shop.orders")'),
+        )
     return config
 
 
@@ -143,7 +147,9 @@ def _of_rows(config: Config, options: Mapping[str, str]) -> dict[str, Any]:
 def _other_kind(form: Format) -> ConfigError:
     return ConfigError(
         f"the format {form.name} cannot read the source of this configuration file",
-        remedy=f'Give a file whose [source] is of kind = "{form.kind}", or options: {form.example}',
+        remedy=Remedy(
+            "dataframe.give-matching-config", f'Give a file whose [source] is of kind = "{form.kind}", or options: {form.example}'
+        ),
     )
 
 
@@ -153,7 +159,11 @@ def _check_names(form: Format, options: Mapping[str, str]) -> None:
         if name in known or name.startswith(form.open):
             continue
         near = get_close_matches(name, known, n=1)
-        remedy = f"Did you mean {near[0]}?" if near else f"The options are: {', '.join([*known, *(f'{one}…' for one in form.open[::2])])}"
+        remedy = (
+            Remedy("dataframe.correct-option-name", f"Did you mean {near[0]}?")
+            if near
+            else Remedy("dataframe.show-options", f"The options are: {', '.join([*known, *(f'{one}…' for one in form.open[::2])])}")
+        )
         raise ConfigError(f"the format {form.name} has no option {name!r}", remedy=remedy, option=name)
 
 
@@ -178,7 +188,7 @@ def _config(form: Format, options: Mapping[str, str]) -> Config:
     except ConfigError as error:
         if path is not None:
             raise
-        remedy = f"Options have the names of [source]: {form.example}. {error.remedy}"
+        remedy = Remedy("dataframe.use-source-option-names", f"Options have the names of [source]: {form.example}. {error.remedy}")
         raise ConfigError(error.message, remedy=remedy, **error.facts) from None
 
 
@@ -188,7 +198,10 @@ def _partitions(text: str | None) -> frozenset[int] | None:
     try:
         return frozenset(int(part) for part in text.split(","))
     except ValueError:
-        raise ConfigError(f"the option partition is no list of numbers: {text!r}", remedy='For instance "0" or "0,2,3"') from None
+        raise ConfigError(
+            f"the option partition is no list of numbers: {text!r}",
+            remedy=Remedy("dataframe.write-partition-numbers", 'For instance "0" or "0,2,3"'),
+        ) from None
 
 
 def _table(text: str | None) -> FoldedName | None:
@@ -196,14 +209,19 @@ def _table(text: str | None) -> FoldedName | None:
         return None
     schema, dot, table = text.partition(".")
     if not (schema and dot and table):
-        raise ConfigError(f"the option table names no table: {text!r}", remedy='Write schema and table: "shop.orders"')
+        raise ConfigError(
+            f"the option table names no table: {text!r}",
+            remedy=Remedy("dataframe.write-table-option", 'Write schema and table: "shop.orders"'),
+        )
     return TableName(schema, table).fold()
 
 
 def _choice(options: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
     value = options.get(name, values[0]).lower()
     if value not in values:
-        raise ConfigError(f"the option {name} cannot be {value!r}", remedy=f"Write one of: {', '.join(values)}")
+        raise ConfigError(
+            f"the option {name} cannot be {value!r}", remedy=Remedy("dataframe.choose-option-value", f"Write one of: {', '.join(values)}")
+        )
     return value
 
 
@@ -212,5 +230,8 @@ def _number(options: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"the option {name} is no number of records: {text!r}", remedy="Write a whole number of at least 1")
+        raise ConfigError(
+            f"the option {name} is no number of records: {text!r}",
+            remedy=Remedy("dataframe.write-positive-number", "Write a whole number of at least 1"),
+        )
     return int(text)

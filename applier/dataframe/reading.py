@@ -26,6 +26,7 @@ from applier.dataframe.options import LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.factory import open_source
 from applier.sources.peek import read_whole
 from applier.sources.port import RangeReader, Record, Source
@@ -35,12 +36,13 @@ BATCH_BYTES: Final = 8 << 20
 """One Arrow batch is at most so many rows, or about so many bytes of records: a row may have megabytes."""
 
 
-RETENTION_REMEDY: Final = (
+RETENTION_REMEDY: Final = Remedy(
+    "dataframe.make-dataframe-again",
     "Make the DataFrame again: it begins with what is there now. "
-    "A streaming query needs a new checkpoint directory, and misses what was deleted"
+    "A streaming query needs a new checkpoint directory, and misses what was deleted",
 )
 
-RECREATED_REMEDY: Final = "Make the DataFrame again: it has the records of the new topic"
+RECREATED_REMEDY: Final = Remedy("dataframe.make-dataframe-of-new-topic", "Make the DataFrame again: it has the records of the new topic")
 
 
 class RangePartition(InputPartition):
@@ -140,7 +142,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, rows: RangeRows, options: ChangelogOptions) -> None:
         if options.end != LATEST:
-            raise ConfigError("a streaming query has no end", remedy="Remove the option end, or use spark.read")
+            raise ConfigError(
+                "a streaming query has no end",
+                remedy=Remedy("dataframe.remove-end-of-topic-stream", "Remove the option end, or use spark.read"),
+            )
         self._rows, self._options = rows, options
         self._source: Source | None = None
         self._target: Mapping[Stream, Offset] | None = None

@@ -13,6 +13,7 @@ from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, Stream
 from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.factory import decoder_of, range_reader
 from applier.sources.port import Decoder
 
@@ -73,12 +74,16 @@ def changelog_rows(form: Format, options: RowOptions, schema: StructType, decode
         columns = table_columns_of(schema, places)
     except ValueError as error:
         raise ConfigError(
-            f"this is no schema of the format {form.name}: {error}", remedy="Leave .schema(…) out, or use the option columns"
+            f"this is no schema of the format {form.name}: {error}",
+            remedy=Remedy("dataframe.remove-schema-call", "Leave .schema(…) out, or use the option columns"),
         ) from error
     images: Any = JsonImages()
     if columns is not None:
         if options.table is None:
-            raise ConfigError("a schema with typed images needs the option table", remedy='For instance .option("table", "shop.orders")')
+            raise ConfigError(
+                "a schema with typed images needs the option table",
+                remedy=Remedy("dataframe.give-table-option", 'For instance .option("table", "shop.orders")'),
+            )
         images = TableImages.of_struct(columns, options.time_zone, is_strict=options.columns is None)
         images.check()
     return ChangelogRows(

@@ -7,6 +7,7 @@ from applier.dataframe.conversion import DECIMAL, Digits, spark_type, wider
 from applier.model.errors import ConfigError, ProtocolError
 from applier.model.events import MARKER_IMAGE, ColumnShape, FoldedName, PlacedRow, Shape
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.peek import read_whole
 from applier.sources.placed_rows import gather_rows
 from applier.sources.port import Decoder, PlacedEvent, PlacedRows, Placer, RangeReader, Record, Unplaced
@@ -47,7 +48,10 @@ class TableColumns:
         if not self._columns:
             raise ConfigError(
                 "the records that are read hold no row of the table",
-                remedy='Check its name and the range, or name its columns: .option("columns", "id BIGINT, name STRING")',
+                remedy=Remedy(
+                    "dataframe.check-table-or-name-columns",
+                    'Check its name and the range, or name its columns: .option("columns", "id BIGINT, name STRING")',
+                ),
                 table=str(self._table),
             )
         newest = max(found.ts for found in self._columns.values())

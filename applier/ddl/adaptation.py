@@ -26,6 +26,7 @@ from applier.ddl.tree import (
 )
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 
 MAX_DIMENSIONS: Final = 16383
 """Of a VECTOR in TiDB and in MySQL. Without a number MySQL takes 2048, and TiDB takes any."""
@@ -33,9 +34,10 @@ MAX_DIMENSIONS: Final = 16383
 _OF_TIDB: Final = frozenset({"VECTOR", "COLUMNAR", "HYBRID"})
 _BY_INDEX_NAME: Final = frozenset({ClauseKind.DROP_INDEX, ClauseKind.RENAME_INDEX, ClauseKind.ALTER_INDEX})
 _INTERVALS: Final = (("FIRST", "PARTITION"), ("LAST", "PARTITION"), ("MERGE", "FIRST"), ("SPLIT", "MAXVALUE"))
-_INTERVAL_REMEDY: Final = (
+_INTERVAL_REMEDY: Final = Remedy(
+    "ddl.change-partitions-by-hand",
     "Make the same change in the sink with the partitions that upstream has (SHOW CREATE TABLE there), then skip the DDL with "
-    "`applier ddl skip --ts … --table …`"
+    "`applier ddl skip --ts … --table …`",
 )
 
 

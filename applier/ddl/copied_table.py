@@ -16,11 +16,13 @@ from applier.ddl.statement import DdlKind
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, CreateTableStatement, ElementKind, Tree
 from applier.model.errors import NeedsOperator
 from applier.model.events import CutOver, DdlEvent, TableName
+from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 
-_REMEDY: Final = (
+_REMEDY: Final = Remedy(
+    "ddl.change-copied-table-by-hand",
     "Make the change in the sink by hand: structure and rows of the table, as upstream has them. Then skip the DDL: "
-    "`applier ddl skip --ts … --table …`"
+    "`applier ddl skip --ts … --table …`",
 )
 _APART: Final = frozenset(
     {

@@ -9,6 +9,7 @@ from typing import Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 
 DDL_TYPE_NAMES: Mapping[int, str] = MappingProxyType(
     {
@@ -161,12 +162,18 @@ def _stopped(ddl: DdlEvent, name: str, *, is_ours: bool) -> NeedsOperator:
         # "apply" is no remedy: no other server has these statements.
         return NeedsOperator(
             f"a DDL of type {name} stops the applier, because {STOPS[name]}: {ddl.query}",
-            remedy="Copy the rows from upstream into the sink, then skip the DDL with `applier ddl skip --ts … --table …`."
-            " Or start again from a dump (README)",
+            remedy=Remedy(
+                "ddl.copy-rows-and-skip",
+                "Copy the rows from upstream into the sink, then skip the DDL with `applier ddl skip --ts … --table …`."
+                " Or start again from a dump (README)",
+            ),
             **facts,
         )
     return NeedsOperator(
         f"a DDL of type {name} stops the applier by policy: {ddl.query}",
-        remedy=f'Set {name} = "apply" under [ddl], or "skip" after you have made its change in the sink (schema and rows)',
+        remedy=Remedy(
+            "ddl.apply-or-skip-ddl-kind",
+            f'Set {name} = "apply" under [ddl], or "skip" after you have made its change in the sink (schema and rows)',
+        ),
         **facts,
     )

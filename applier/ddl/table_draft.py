@@ -37,6 +37,7 @@ from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, IndexStatement, Tree
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 
 
 @dataclass(slots=True, eq=False)
@@ -251,7 +252,7 @@ class TableDraft:
     def _misfit(self, message: str, name: str) -> NeedsOperator:
         return NeedsOperator(
             message,
-            remedy=f"The sink's schema has drifted from upstream's. {BY_HAND}",
+            remedy=Remedy("ddl.correct-drifted-schema", f"The sink's schema has drifted from upstream's. {BY_HAND}"),
             table=str(self._table.name),
             name=name,
         )

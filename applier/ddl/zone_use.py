@@ -29,12 +29,14 @@ from applier.ddl.tree import (
 )
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 
 TIME_ZONE: Final = "time_zone"
 """The variable of ``DdlEvent.session``."""
-ZONE_REMEDY: Final = (
+ZONE_REMEDY: Final = Remedy(
+    "ddl.set-ddl-time-zone",
     "Set source.ddl_time_zone to the zone of upstream's sessions (there: SELECT @@GLOBAL.time_zone, and @@GLOBAL.system_time_zone if "
-    "that is SYSTEM: of an abbreviation such as EST, the name of its zone, America/New_York), and start again"
+    "that is SYSTEM: of an abbreviation such as EST, the name of its zone, America/New_York), and start again",
 )
 
 Types = Mapping[str, ColumnType] | None

@@ -7,6 +7,7 @@ from typing import Final
 
 from applier.config import Config, load_config
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 TOPIC: Final = "changefeed"
 MAX_TRANSACTION_ROWS: Final = 1000
@@ -84,7 +85,11 @@ class DemoDirectory:
     def clear(self) -> None:
         """Remove the files of an earlier demo; ConfigError if the directory holds anything else."""
         if self.path.exists() and not self.config.exists() and any(self.path.iterdir()):
-            raise ConfigError("the directory of the demo is not empty", remedy="Choose another one with --dir", directory=self.path)
+            raise ConfigError(
+                "the directory of the demo is not empty",
+                remedy=Remedy("demo.choose-directory", "Choose another one with --dir"),
+                directory=self.path,
+            )
         self.path.mkdir(parents=True, exist_ok=True)
         # By name, not the whole directory: --dir may hold files of its owner beside ours.
         for name in ("replica.db*", "oracle*.db*", self.log.name, self.daemon_log.name):

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 import applier
 from applier.demo.guard import KILLED_BY, kill_session
 from applier.model.errors import ApplierError
+from applier.model.remedy import Remedy
 
 POLL_S: Final = 0.02
 DEADLINE_S: Final = 300.0
@@ -96,7 +97,11 @@ class WatchedProcess(GuardedProcess):
             if is_reached():
                 return True
             if time.monotonic() > deadline:
-                raise ApplierError("the catch-up has not ended in time", remedy=f"See {self.log}", seconds=DEADLINE_S)
+                raise ApplierError(
+                    "the catch-up has not ended in time",
+                    remedy=Remedy("demo.see-log-of-ended-process", f"See {self.log}"),
+                    seconds=DEADLINE_S,
+                )
             time.sleep(POLL_S)
         return False
 
@@ -105,9 +110,15 @@ class WatchedProcess(GuardedProcess):
         try:
             text, _ = self._process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
-            raise ApplierError("the catch-up has not ended in time", remedy=f"See {self.log}", seconds=DEADLINE_S) from None
+            raise ApplierError(
+                "the catch-up has not ended in time", remedy=Remedy("demo.see-log-of-late-process", f"See {self.log}"), seconds=DEADLINE_S
+            ) from None
         if self._process.returncode != 0:
-            raise ApplierError(f"the catch-up failed:\n{self.last_lines()}", remedy=f"See {self.log}", exit_code=self._process.returncode)
+            raise ApplierError(
+                f"the catch-up failed:\n{self.last_lines()}",
+                remedy=Remedy("demo.see-log-of-process", f"See {self.log}"),
+                exit_code=self._process.returncode,
+            )
         shown: dict[str, Any] = json.loads(text)
         return shown
 

@@ -18,6 +18,7 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.volume import Volume, volume_of
 from applier.model.errors import InvariantViolation, RetryableSinkError
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import has_reached
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
@@ -64,7 +65,7 @@ def _catch_up_until_killed(
         process.kill()
     killed = durable_state(sink)
     if killed is None:
-        raise InvariantViolation("the replica has lost its progress", remedy=f"See {directory.log}")
+        raise InvariantViolation("the replica has lost its progress", remedy=Remedy("demo.see-log-of-run", f"See {directory.log}"))
     # Compared before the second run: a half transaction would be repaired by it.
     verdicts = compare(directory.replica, steps_until(history, killed), directory.oracle_at_kill)
     report.killed(killed, verdicts, money_in(directory.replica), volume)

@@ -8,6 +8,7 @@ from typing import Final
 from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 TAIL: Final = 8192
 BLOCK: Final = 1 << 20
@@ -26,7 +27,7 @@ def check_complete(inventory: Inventory, threads: int) -> None:
     if cut:
         raise ConfigError(
             "files of the dump are cut: they have no end",
-            remedy="Copy the dump again, or dump again. Compare the sizes of the files",
+            remedy=Remedy("dump.copy-dump-with-sizes", "Copy the dump again, or dump again. Compare the sizes of the files"),
             files=", ".join(cut[:MOST_NAMED]),
             count=len(cut),
         )

@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, TextIO, cast
 import zstandard
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 GZIP: Final = ".gz"
 ZSTD: Final = ".zst"
@@ -29,7 +30,9 @@ def open_text(file: Path) -> Iterator[TextIO]:
             yield content
     except UNREADABLE as error:
         message = f"a file of the dump cannot be read: {error}"
-        raise ConfigError(message, remedy="Check its permissions. If it is damaged, copy the dump again", file=file) from error
+        raise ConfigError(
+            message, remedy=Remedy("dump.check-compressed-file", "Check its permissions. If it is damaged, copy the dump again"), file=file
+        ) from error
 
 
 def open_bytes(file: Path) -> BinaryIO:

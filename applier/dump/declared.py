@@ -9,6 +9,7 @@ from applier.config import Config
 from applier.dump.into_sink import check_replica, place_in_log, starting_ts_of
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
+from applier.model.remedy import Remedy
 from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.registry import open_sink
 from applier.sources.binlog.settings import BinlogSettings
@@ -36,17 +37,25 @@ def _configured(config: Config, given: Ts | None) -> tuple[Ts, str]:
     settings = config.source_settings()
     if isinstance(settings, BinlogSettings):
         if given is not None:
-            raise ConfigError("--start-ts is a TSO, and the source is a binlog", remedy="Set source.start to the place, or give the dump")
+            raise ConfigError(
+                "--start-ts is a TSO, and the source is a binlog",
+                remedy=Remedy("dump.give-place-or-dump", "Set source.start to the place, or give the dump"),
+            )
         start_ts, state = place_in_log(settings)
         return start_ts, told_by(settings.start, state)
     configured = Ts(config.source.start_ts)
     if given is not None and configured not in {NO_TS, given}:
-        raise ConfigError("--start-ts and source.start_ts differ", remedy="Remove one of them", configured=configured, given=given)
+        raise ConfigError(
+            "--start-ts and source.start_ts differ",
+            remedy=Remedy("dump.remove-start-ts-or-dump", "Remove one of them"),
+            configured=configured,
+            given=given,
+        )
     start_ts = configured if given is None else given
     if not start_ts:
         raise ConfigError(
             "the position at which the sink equals upstream is missing",
-            remedy="Give its TSO with --start-ts, or the directory of the dump",
+            remedy=Remedy("dump.give-start-ts-or-dump", "Give its TSO with --start-ts, or the directory of the dump"),
         )
     return start_ts, ""
 

@@ -17,6 +17,7 @@ from applier.dump.statements import Piece, PieceKind
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.selection import TableSelection, select_ddl
 from applier.sinks.port import Sink
 from applier.sources.binlog.ddl_text import without_session_words
@@ -91,7 +92,7 @@ class Definitions:
         if not name.schema:
             raise ConfigError(
                 "the dump does not say to which schema its tables belong",
-                remedy="Dump with --databases, which writes the schemas into the file",
+                remedy=Remedy("dump.dump-with-databases", "Dump with --databases, which writes the schemas into the file"),
                 table=name.table,
             )
         event = select_ddl(self._event(piece, name), self.selection)
@@ -146,7 +147,10 @@ class Definitions:
             if plain:
                 raise NeedsOperator(
                     "the sink cannot compute a stored generated column as upstream does, and the dump has no values of it",
-                    remedy="Leave the table out by source.tables, or make the column a plain one upstream before the dump",
+                    remedy=Remedy(
+                        "dump.exclude-table-or-plain-column",
+                        "Leave the table out by source.tables, or make the column a plain one upstream before the dump",
+                    ),
                     table=str(ddl.name),
                     columns=", ".join(plain),
                 )

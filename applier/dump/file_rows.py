@@ -19,6 +19,7 @@ from applier.dump.insert_values import Literal, columns_of, rows_of
 from applier.dump.statements import Piece
 from applier.model.errors import ApplierError, ConfigError
 from applier.model.events import FoldedName, TableName
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Literal as Render
 from applier.sinks.settings import SinkSettings
@@ -65,7 +66,7 @@ class FileRows:
         if not is_known_charset(name.casefold()):
             raise ConfigError(
                 "the texts of a file of the dump are in a character set that the applier does not read",
-                remedy="Dump with --default-character-set=utf8mb4",
+                remedy=Remedy("dump.dump-as-utf8mb4", "Dump with --default-character-set=utf8mb4"),
                 charset=name,
             )
         self._change(replace(self._text, charset=name.casefold()))
@@ -142,7 +143,10 @@ def _errors(facts: Mapping[str, Any]) -> Iterator[None]:
     except (DBAPIError, sqlite3.Error) as error:
         raise translate(error, **facts) from None
     except ValueError as error:
-        message, remedy = f"rows of the dump cannot be read: {error}", "Leave the table out by source.tables, or load into MariaDB or MySQL"
+        message, remedy = (
+            f"rows of the dump cannot be read: {error}",
+            Remedy("dump.exclude-table-with-unreadable-rows", "Leave the table out by source.tables, or load into MariaDB or MySQL"),
+        )
         raise ConfigError(message, remedy=remedy, **facts) from None
 
 

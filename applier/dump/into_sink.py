@@ -26,6 +26,7 @@ from applier.dump.target_tables import TargetTables
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
+from applier.model.remedy import Remedy
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
@@ -119,7 +120,9 @@ def _target(config: Config, inventory: Inventory) -> TargetTables | FileTarget:
     there, those_views = ([selection.name(table) for table in names if selection.has(table)] for names in (tables, views))
     twice = [name for name, times in Counter(table.fold() for table in there).items() if times > 1]
     if twice:
-        remedy = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+        remedy = Remedy(
+            "dump.route-to-distinct-names", 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+        )
         raise ConfigError("two tables of the dump would be one in the sink", remedy=remedy, table=str(twice[0]))
     target = FileTarget if config.sink.kit.local else TargetTables
     return target(config.sink_settings(), there, those_views)
@@ -130,7 +133,7 @@ def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]
     if wrong:
         raise FatalSinkError(
             "the sink has not got all rows that the dump counts",
-            remedy="Dump again, then load with --overwrite",
+            remedy=Remedy("dump.load-with-overwrite", "Dump again, then load with --overwrite"),
             wrong_rows=", ".join(wrong[:MOST_NAMED]),
         )
 
@@ -140,20 +143,26 @@ def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     settings = config.source_settings()
     if isinstance(settings, BinlogSettings):
         if given is not None:
-            raise ConfigError("--start-ts is for dumps of TiDB", remedy="Remove it: a dump says its place in the binlog itself")
+            raise ConfigError(
+                "--start-ts is for dumps of TiDB",
+                remedy=Remedy("dump.remove-start-ts-of-binlog", "Remove it: a dump says its place in the binlog itself"),
+            )
         return _start_in_log(settings, directory)
     moment = moment_of(directory) if given is None else None
     start_ts = given if given is not None else None if moment is None else moment.start_ts
     if start_ts is None:
         raise ConfigError(
             "the dump does not say its timestamp",
-            remedy="Give it with --start-ts TSO: the `Pos` of Dumpling's file metadata, or tidb_snapshot if you dumped with it",
+            remedy=Remedy(
+                "dump.give-start-ts-of-dump",
+                "Give it with --start-ts TSO: the `Pos` of Dumpling's file metadata, or tidb_snapshot if you dumped with it",
+            ),
             directory=directory,
         )
     if config.source.start_ts not in {NO_TS, start_ts}:
         raise ConfigError(
             "source.start_ts is not the timestamp of the dump",
-            remedy="Remove source.start_ts: the dump's is used",
+            remedy=Remedy("dump.remove-source-start-ts", "Remove source.start_ts: the dump's is used"),
             configured=config.source.start_ts,
             dump=start_ts,
         )
@@ -175,7 +184,7 @@ def _start_in_log(settings: BinlogSettings, directory: Path) -> Ts:
     if state is not None and state.has_gaps:
         raise ConfigError(
             "the server of source.url has logged transactions of the dump behind others that the dump does not have",
-            remedy="Give the url of the server that was dumped, or dump this one",
+            remedy=Remedy("dump.give-dumped-server-url", "Give the url of the server that was dumped, or dump this one"),
             directory=directory,
             gtid_set=state.gtid_set,
         )
@@ -200,7 +209,10 @@ def check_file_times(directory: Path, inventory: Inventory) -> None:
     if foreign:
         raise ConfigError(
             f"files are {'older' if old else 'newer'} than the dump: they may be of another dump",
-            remedy="Dump into an empty directory. If a copy has changed the times of the files, use --accept-file-times",
+            remedy=Remedy(
+                "dump.dump-into-empty-directory",
+                "Dump into an empty directory. If a copy has changed the times of the files, use --accept-file-times",
+            ),
             files=", ".join(foreign[:5]),
             count=len(foreign),
         )
@@ -217,11 +229,16 @@ def check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
     """Refuse a replica that has begun, or a sink that holds a dump already. NeedsOperator."""
     sink.migrate()
     if sink.load() is not None:
-        remedy = "Give the new replica another name, and its tables another sink or remove them (docs/setting_up.md)"
+        remedy = Remedy(
+            "dump.give-new-replica-name",
+            "Give the new replica another name, and its tables another sink or remove them (docs/setting_up.md)",
+        )
         raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
     dump = sink.loaded_dump.read()
     # A declaration has loaded nothing: tables that are in the way stop a load by name.
     if dump is not None and not dump.is_declared and not overwrite:
         state = "holds a dump already" if dump.is_whole else "holds a part of a dump: its load runs, or has failed"
-        remedy = f"To load it again, which drops its tables: `applier load {quote(str(directory))} --overwrite`"
+        remedy = Remedy(
+            "dump.overwrite-loaded-tables", f"To load it again, which drops its tables: `applier load {quote(str(directory))} --overwrite`"
+        )
         raise NeedsOperator(f"the sink {state}", remedy=remedy, directory=dump.directory, start_ts=dump.start_ts, loaded_by=dump.loaded_by)

@@ -18,6 +18,7 @@ from applier.dump.compressed import OTHERS, unpacked_name
 from applier.dump.whole_file import objects_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 
 IGNORED: Final = re.compile(
     r"\..*|(?!.*\.sql(\.\w+)?$)(metadata(\..*)?|.*-metadata|.*-checksum|checkpoint.*|README.*|.*\.log)", re.IGNORECASE
@@ -95,7 +96,9 @@ def inventory_of(directory: Path) -> Inventory:
         paths = [directory] if directory.is_file() else sorted(path for path in directory.iterdir() if not IGNORED.fullmatch(path.name))
     except OSError as error:
         message = f"the dump's directory cannot be read: {error.strerror}"
-        raise ConfigError(message, remedy="Give the directory that Dumpling wrote", directory=directory) from error
+        raise ConfigError(
+            message, remedy=Remedy("dump.give-dumpling-directory", "Give the directory that Dumpling wrote"), directory=directory
+        ) from error
     files = [_file(path) for path in paths]
     refused = [path.name for path, file in zip(paths, files, strict=True) if file is None]
     if refused:
@@ -105,7 +108,11 @@ def inventory_of(directory: Path) -> Inventory:
         files = [None if file is None else replace(file, kind=FileKind.WHOLE, table=TableName("", "")) for file in files]
     found = sorted((file for file in files if file is not None), key=lambda file: (file.kind, file.path.name))
     if not found:
-        raise ConfigError("the directory holds no dump", remedy="Give the directory that Dumpling wrote", directory=directory)
+        raise ConfigError(
+            "the directory holds no dump",
+            remedy=Remedy("dump.give-directory-with-metadata", "Give the directory that Dumpling wrote"),
+            directory=directory,
+        )
     _check_whole(found)
     return Inventory(tuple(_opened(file) if file.kind is FileKind.WHOLE else file for file in found))
 
@@ -133,9 +140,12 @@ def _file(path: Path) -> DumpFile | None:
 def _refused(directory: Path, names: list[str]) -> ConfigError:
     compressed = [name for name in names if name.endswith(OTHERS)]
     remedy = (
-        "Decompress the files first, or dump with gzip or zstd"
+        Remedy("dump.decompress-dump", "Decompress the files first, or dump with gzip or zstd")
         if compressed
-        else "Dump with `--filetype sql` into an empty directory, without triggers and routines. Remove files that are not of the dump"
+        else Remedy(
+            "dump.dump-as-sql",
+            "Dump with `--filetype sql` into an empty directory, without triggers and routines. Remove files that are not of the dump",
+        )
     )
     shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return ConfigError("the directory holds files that cannot be loaded", remedy=remedy, directory=directory, files=shown)
@@ -149,15 +159,17 @@ def _check_whole(files: Sequence[DumpFile]) -> None:
     if twice := [name for name, times in names.items() if times > 1]:
         raise ConfigError(
             "the dump has a file both plain and compressed",
-            remedy="Remove one of the two, or dump again into an empty directory",
+            remedy=Remedy("dump.remove-duplicate-file", "Remove one of the two, or dump again into an empty directory"),
             file=twice[0],
         )
     if FileKind.WHOLE in kinds and len(kinds) > 1:
-        raise ConfigError("the directory holds two kinds of dumps", remedy="Put each dump into a directory of its own")
+        raise ConfigError(
+            "the directory holds two kinds of dumps", remedy=Remedy("dump.separate-dumps", "Put each dump into a directory of its own")
+        )
     for file in files:
         if file.kind is FileKind.ROWS and file.table not in made:
             raise ConfigError(
                 f"the dump has rows of {file.table}, and no file that makes the table",
-                remedy="Dump again, into an empty directory",
+                remedy=Remedy("dump.dump-into-new-directory", "Dump again, into an empty directory"),
                 file=file.path,
             )

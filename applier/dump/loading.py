@@ -18,6 +18,7 @@ from applier.dump.statements import Piece, PieceKind, pieces
 from applier.dump.whole_file import schema_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.sinks.registry import kit_of
 from applier.sinks.settings import SinkSettings
 
@@ -91,7 +92,10 @@ class DumpLoad:
                     self.definitions.make(piece, file.table.schema)
                 elif piece.kind is PieceKind.ROWS:
                     raise ConfigError(
-                        "a file of definitions holds rows", remedy="Dump again, into an empty directory", file=file.path, table=piece.name
+                        "a file of definitions holds rows",
+                        remedy=Remedy("dump.dump-again-after-change", "Dump again, into an empty directory"),
+                        file=file.path,
+                        table=piece.name,
                     )
 
     def _all(self, files: Iterable[DumpFile], progress: LoadProgress) -> None:
@@ -162,7 +166,9 @@ def _content(path: Path) -> Iterator[Iterator[Piece]]:
             yield pieces(content)
     except UNREADABLE as error:
         message = f"a file of the dump cannot be read: {error}"
-        raise ConfigError(message, remedy="Check its permissions. If it is damaged, copy the dump again", file=path) from error
+        raise ConfigError(
+            message, remedy=Remedy("dump.check-dump-file", "Check its permissions. If it is damaged, copy the dump again"), file=path
+        ) from error
     except ConfigError as error:
         error.facts.setdefault("file", path)
         raise

@@ -8,6 +8,7 @@ from typing import Final
 from applier.dump.compressed import open_text
 from applier.dump.moment import HEADER_LINES
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.sources.binlog.dump import DIRECTORY_REMEDY, METADATA, file_of_dump, place_of_dump
 
 _CHANGES_THE_SINK: Final = re.compile(
@@ -27,7 +28,10 @@ def start_of_dump(directory: Path) -> str:
     if found is not None:
         raise ConfigError(
             f"the dump would make a replica of the sink: {found[0]}",
-            remedy="Dump with --master-data=2 (mariadb-dump), or with --source-data=2 --set-gtid-purged=COMMENTED (mysqldump)",
+            remedy=Remedy(
+                "dump.dump-with-master-data",
+                "Dump with --master-data=2 (mariadb-dump), or with --source-data=2 --set-gtid-purged=COMMENTED (mysqldump)",
+            ),
             file=file,
         )
     place_of_dump(str(file))

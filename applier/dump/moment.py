@@ -13,6 +13,7 @@ from typing import Final
 from applier.dump.compressed import open_text
 from applier.model.errors import ConfigError
 from applier.model.position import MAX_TS, Ts
+from applier.model.remedy import Remedy
 
 METADATA: Final = ("metadata", "metadata.partial")
 TIDB_LOG: Final = "tidb-binlog"
@@ -20,7 +21,7 @@ HEADER_LINES: Final = 60
 """How far into a file of mysqldump its position stands."""
 OLDEST: Final = 1 << 58
 """A TSO of October 2004: a smaller number is a position in a binlog."""
-REMEDY: Final = "Give the TSO of the dump with --start-ts, or make the dump with Dumpling"
+REMEDY: Final = Remedy("dump.give-tso-of-dump", "Give the TSO of the dump with --start-ts, or make the dump with Dumpling")
 
 # Dumpling and old mydumper: "Log: tidb-binlog", "Pos: 42"; new mydumper: "File = tidb-binlog", "Position = 42", with or without quotes.
 _LOG: Final = re.compile(r"^\s*#?\s*(?:Log|File|SOURCE_LOG_FILE)\s*[:=]\s*[\"']?([^\"'\s]*)", re.IGNORECASE | re.MULTILINE)
@@ -47,7 +48,9 @@ def moment_of(directory: Path) -> DumpMoment | None:
     if not directory.is_dir():
         raise ConfigError(
             "there is no such dump",
-            remedy="Give the directory that Dumpling wrote, or the file of mysqldump or mariadb-dump",
+            remedy=Remedy(
+                "dump.give-dump-directory-or-file", "Give the directory that Dumpling wrote, or the file of mysqldump or mariadb-dump"
+            ),
             directory=directory,
         )
     file = directory / METADATA[0]
@@ -59,7 +62,7 @@ def moment_of(directory: Path) -> DumpMoment | None:
     if len({moment.start_ts for moment in found}) > 1:
         raise ConfigError(
             "the directory holds dumps of different moments",
-            remedy="Put each dump into a directory of its own",
+            remedy=Remedy("dump.separate-dump-files", "Put each dump into a directory of its own"),
             files=", ".join(f"{moment.source.name}: {moment.start_ts}" for moment in found),
         )
     return found[0] if found else None
@@ -78,7 +81,9 @@ def _headers(lines: Iterable[str]) -> list[str]:
 
 def _unfinished(file: Path) -> ConfigError:
     return ConfigError(
-        "the dump is not finished: its metadata has no end", remedy="Wait until the dump has ended, or dump again", file=file
+        "the dump is not finished: its metadata has no end",
+        remedy=Remedy("dump.wait-for-dump", "Wait until the dump has ended, or dump again"),
+        file=file,
     )
 
 
@@ -86,10 +91,16 @@ def _of_metadata(file: Path) -> DumpMoment | None:
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise ConfigError(f"the dump's metadata cannot be read: {error.strerror}", remedy="Check its permissions", file=file) from error
+        raise ConfigError(
+            f"the dump's metadata cannot be read: {error.strerror}",
+            remedy=Remedy("dump.check-metadata-permissions", "Check its permissions"),
+            file=file,
+        ) from error
     if _FINISHED.search(text) is None:
         raise ConfigError(
-            "the dump is not finished: its metadata has no end", remedy="Wait until the dump has ended, or dump again", file=file
+            "the dump is not finished: its metadata has no end",
+            remedy=Remedy("dump.wait-for-metadata", "Wait until the dump has ended, or dump again"),
+            file=file,
         )
     # Before a part about a replica's own source, which has a position too.
     log, position = _LOG.search(text), _POSITION.search(text)

@@ -17,6 +17,7 @@ from applier.dump.inventory import FileKind, Inventory
 from applier.dump.moment import METADATA
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 
 MOST_NAMED: Final = 5
 _BOTH: Final = 13
@@ -34,14 +35,20 @@ def check_files(directory: Path, inventory: Inventory, *, accept_missing: bool) 
     filled = {file.table for file in inventory.of(FileKind.ROWS)}
     lost = [str(table) for table, count in counts.items() if table in made and count and table not in filled]
     if lost:
-        remedy = "Copy the dump again, or dump again. Compare the files with the sections of the file metadata"
+        remedy = Remedy(
+            "dump.copy-dump-and-compare-files",
+            "Copy the dump again, or dump again. Compare the files with the sections of the file metadata",
+        )
         raise _missing("the dump has no rows of tables of which its metadata counts some", remedy, lost)
     gaps = [] if accept_missing else _gaps(inventory, counts)
     if gaps:
         raise _missing(
             "files of rows are missing in the dump: their numbers have gaps",
-            "Compare with the directory that the dump was written to, and copy what is missing. Dumpling and mydumper write no file for a "
-            "chunk without rows (--rows): if the files were never there, use --accept-missing-files, then run `applier verify`",
+            Remedy(
+                "dump.compare-copied-directory",
+                "Compare with the directory that the dump was written to, and copy what is missing. Dumpling and mydumper write no file "
+                "for a chunk without rows (--rows): if the files were never there, use --accept-missing-files, then run `applier verify`",
+            ),
             gaps,
         )
     return {table: count for table, count in counts.items() if table in made}
@@ -100,7 +107,7 @@ def _number(path: Path) -> _Number | None:
     return _Number(int(first), int(second or 0), stem, len(first))
 
 
-def _missing(message: str, remedy: str, names: list[str]) -> ConfigError:
+def _missing(message: str, remedy: Remedy, names: list[str]) -> ConfigError:
     more = len(names) - MOST_NAMED
     shown = ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     return ConfigError(message, remedy=remedy, missing=shown, count=len(names))

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import BinaryIO, Final
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 
 class PieceKind(Enum):
@@ -100,7 +101,9 @@ def statements(content: BinaryIO) -> Iterator[bytes]:
             held.clear()
             yield text.strip()[: -len(delimiter)]
     if held:
-        raise ConfigError("a file of the dump ends inside of a statement", remedy="Copy the dump again, or dump again")
+        raise ConfigError(
+            "a file of the dump ends inside of a statement", remedy=Remedy("dump.copy-dump-again", "Copy the dump again, or dump again")
+        )
 
 
 def piece_of(text: bytes) -> Piece:
@@ -121,7 +124,9 @@ def piece_of(text: bytes) -> Piece:
         return Piece(PieceKind.LEFT_OUT, text, name=" ".join(head.decode(errors="replace").split()[:2]))
     raise ConfigError(
         "the dump holds a statement that the applier does not know",
-        remedy="Remove the statement from the file if the replica does not need it, or dump with other options",
+        remedy=Remedy(
+            "dump.remove-statement", "Remove the statement from the file if the replica does not need it, or dump with other options"
+        ),
         statement=" ".join(head[:60].decode(errors="replace").split()[:4]),
     )
 

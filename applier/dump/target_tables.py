@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.mysql.errors import translate
 from applier.mysql.quoting import quote_identifier
 from applier.mysql.session import discard
@@ -82,7 +83,10 @@ def already_there(tables: Sequence[TableName]) -> NeedsOperator:
     """Return the error of a load whose tables the sink has."""
     return NeedsOperator(
         "the sink has tables of the dump already",
-        remedy="Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
+        remedy=Remedy(
+            "dump.rename-existing-tables",
+            "Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
+        ),
         tables=_named(tables),
     )
 
@@ -91,7 +95,7 @@ def not_all_rows(tables: Sequence[str]) -> FatalSinkError:
     """Return the error of a load after which tables lack rows."""
     return FatalSinkError(
         "tables of the sink do not hold all rows that were loaded into them",
-        remedy="Look for somebody who writes to the sink's tables, then load again with --overwrite",
+        remedy=Remedy("dump.find-other-writer", "Look for somebody who writes to the sink's tables, then load again with --overwrite"),
         tables=", ".join(tables[:MOST_NAMED]),
     )
 

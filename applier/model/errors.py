@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from applier.model.position import Place
-from applier.model.remedy import INSPECT_RECORD, SKIP_RECORD, filled_in
+from applier.model.remedy import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, Remedy
 
 
 class ApplierError(Exception):
@@ -16,24 +16,24 @@ class ApplierError(Exception):
 
     exit_code: int = 1
 
-    def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
         super().__init__(message)
         self.message = message
         self.facts = facts
         self._remedy = remedy
 
     @property
-    def remedy(self) -> str:
+    def remedy(self) -> Remedy:
         """What to do. Its commands name the place of this error, so that they can be run as they stand."""
-        return filled_in(self._remedy, self.facts)
+        return self._remedy.filled_in(self.facts)
 
     @remedy.setter
-    def remedy(self, text: str) -> None:
-        self._remedy = text
+    def remedy(self, remedy: Remedy) -> None:
+        self._remedy = remedy
 
-    def remedy_with(self, facts: Mapping[str, Any]) -> str:
+    def remedy_with(self, facts: Mapping[str, Any]) -> Remedy:
         """Return the remedy with facts that are known where the error is shown, beside its own."""
-        return filled_in(self._remedy, {**self.facts, **facts})
+        return self._remedy.filled_in({**self.facts, **facts})
 
     def __reduce__(self) -> tuple[Callable[..., "ApplierError"], tuple[Any, ...]]:
         """Pickle with remedy and facts: errors cross from executors to the driver."""
@@ -46,15 +46,19 @@ class ApplierError(Exception):
         return self.message + (f" [{facts}]" if facts else "") + (f". {self.remedy}" if self.remedy else "")
 
 
-def _rebuild(kind: type[ApplierError], message: str, remedy: str, facts: dict[str, Any]) -> ApplierError:
+def _rebuild(kind: type[ApplierError], message: str, remedy: Remedy, facts: dict[str, Any]) -> ApplierError:
     return kind(message, remedy=remedy, **facts)
 
 
 class InvariantViolation(ApplierError):
     """The program contradicts itself: a defect of ours."""
 
-    def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
-        super().__init__(message, remedy=remedy or "This is a defect of applier: please report it with these lines and the log", **facts)
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
+        super().__init__(
+            message,
+            remedy=remedy or Remedy("record.report-defect", "This is a defect of applier: please report it with these lines and the log"),
+            **facts,
+        )
 
 
 class ConfigError(ApplierError):
@@ -73,14 +77,18 @@ _SKIP_OR_QUARANTINE = (
     f"Look at the record: `{INSPECT_RECORD}`. If the replica can do without it, skip it: `{SKIP_RECORD}`. "
     'source.on_unreadable = "quarantine" quarantines all such records'
 )
-_UNREADABLE = f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
-OTHER_PROTOCOL = (
-    "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, and create the replica again from a dump. If others write "
-    f"to the topic too: {_SKIP_OR_QUARANTINE}"
+_UNREADABLE = Remedy(
+    "record.skip-or-quarantine-record", f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
 )
-_NO_PROTOCOL = (
+OTHER_PROTOCOL = Remedy(
+    "record.use-open-protocol",
+    "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, and create the replica again from a dump. If others write "
+    f"to the topic too: {_SKIP_OR_QUARANTINE}",
+)
+_NO_PROTOCOL = Remedy(
+    "record.check-topic-is-changefeed",
     f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, it is not a changefeed's: source.topics or source.brokers names "
-    "another one, or its records need protocol=open-protocol in the changefeed's sink URI"
+    "another one, or its records need protocol=open-protocol in the changefeed's sink URI",
 )
 _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 
@@ -88,7 +96,7 @@ _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 class ProtocolError(SourceError):
     """A record that is not the Open Protocol. ``facts['kind']`` is one of the kinds of tests/data/vectors."""
 
-    def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
         super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(facts.get("kind", ""), _UNREADABLE), **facts)
 
     @classmethod
@@ -165,9 +173,10 @@ class UnknownOutcome(SinkError):
     """The connection was lost after COMMIT was sent: the transaction may have committed or not."""
 
 
-_OWNED = (
+_OWNED = Remedy(
+    "record.take-over-replica",
     "`applier status` names the run that owns the replica. Let it run, or stop it, or take over from it: "
-    "`applier run --take-over`, or `applier catchup --take-over`"
+    "`applier run --take-over`, or `applier catchup --take-over`",
 )
 
 
@@ -176,7 +185,7 @@ class Fenced(ApplierError):
 
     exit_code = 5
 
-    def __init__(self, message: str, *, remedy: str = "", **facts: Any) -> None:
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
         super().__init__(message, remedy=remedy or _OWNED, **facts)
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 
 Value: TypeAlias = int | float | str | bytes | None
 
@@ -194,7 +195,7 @@ class DdlRefusal(NamedTuple):
     """
 
     why: str
-    remedy: str
+    remedy: Remedy
     kept: TableName | None = None
 
 

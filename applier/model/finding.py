@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from applier.model.errors import ApplierError
+from applier.model.remedy import NO_REMEDY, Remedy
 
 
 class Severity(StrEnum):
@@ -24,7 +25,7 @@ class CheckFinding:
     check: str
     level: Severity
     detail: str
-    remedy: str = ""
+    remedy: Remedy = NO_REMEDY
     error: ApplierError | None = field(default=None, compare=False, repr=False)
     is_examined: bool = True
     """False: nothing is known. ``applier check`` fails; a run begins, and finds out."""
@@ -39,17 +40,17 @@ def ok(check: str, detail: str) -> CheckFinding:
     return CheckFinding(check=check, level=Severity.OK, detail=detail)
 
 
-def warning(check: str, detail: str, remedy: str) -> CheckFinding:
+def warning(check: str, detail: str, remedy: Remedy) -> CheckFinding:
     """Return a finding that does not stop a run."""
     return CheckFinding(check=check, level=Severity.WARNING, detail=detail, remedy=remedy)
 
 
-def problem(check: str, detail: str, remedy: str) -> CheckFinding:
+def problem(check: str, detail: str, remedy: Remedy) -> CheckFinding:
     """Return a finding that stops a run."""
     return CheckFinding(check=check, level=Severity.ERROR, detail=detail, remedy=remedy)
 
 
-def not_examined(check: str, reason: str, remedy: str) -> CheckFinding:
+def not_examined(check: str, reason: str, remedy: Remedy) -> CheckFinding:
     """Return a finding that nothing is known: to call that a success, or a warning, would be wrong."""
     return CheckFinding(check=check, level=Severity.ERROR, detail=f"not examined: {reason}", remedy=remedy, is_examined=False)
 

@@ -9,11 +9,13 @@ from typing import Any, Final
 from zlib import crc32
 
 from applier.model.errors import DamagedData
+from applier.model.remedy import Remedy
 
 CHECKSUM_BYTES: Final = 4
 
-REMEDY: Final = (
-    "The applier reads the records again by itself. If this repeats, examine the disk of spark.local.dir and the memory of this machine"
+REMEDY: Final = Remedy(
+    "record.report-repeated-damage",
+    "The applier reads the records again by itself. If this repeats, examine the disk of spark.local.dir and the memory of this machine",
 )
 
 

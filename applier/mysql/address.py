@@ -12,10 +12,11 @@ from typing import Final
 from sqlalchemy.engine import URL
 
 from applier.database.address import QUOTED, BadAddress, Options, parse_address
+from applier.model.remedy import Remedy
 
 DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql")
 FORMS: Final = tuple(f"{driver}://user@host:3306/" for driver in DRIVERS)
-URL_FORM: Final = f"Write {' or '.join(FORMS)}"
+URL_FORM: Final = Remedy("mysql.write-url", f"Write {' or '.join(FORMS)}")
 
 CONNECT_TIMEOUT: Final = "connect_timeout"
 MAX_CONNECT_TIMEOUT_S: Final = 60
@@ -23,24 +24,25 @@ MAX_CONNECT_TIMEOUT_S: Final = 60
 HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "unix_socket"})
 """How the server is reached, and what it shows of the session."""
 
-_IN_THE_URL: Final = "Write it before the '?': mysql+pymysql://user@host:3306/"
-_NO_DATABASE: Final = (
+_IN_THE_URL: Final = Remedy("sink.write-into-url", "Write it before the '?': mysql+pymysql://user@host:3306/")
+_NO_DATABASE: Final = Remedy(
+    "sink.remove-database",
     "Remove it: mysql+pymysql://user@host:3306/ reaches the server. "
-    "Each table is in the schema that it has upstream; source.route chooses others"
+    "Each table is in the schema that it has upstream; source.route chooses others",
 )
-_SECRET: Final = "Give the password as password or password_file. Use a tls_key that has no password"  # noqa: S105 - a remedy
-_SETTINGS: Final = "Remove it: the applier sets the variables of its sessions itself"
-_TIMEOUTS: Final = "Remove it: the applier sets the timeouts of its sessions itself"
-_DRIVER: Final = "Remove it: the applier sets the driver's options itself"
-_FILE: Final = "Write user, host and port into the url, and name the password's file as password_file"
-_TLS: Final = "Use the settings beside the url: tls_mode, tls_ca, tls_cert and tls_key"
+_SECRET: Final = Remedy("sink.use-password-key", "Give the password as password or password_file. Use a tls_key that has no password")
+_SETTINGS: Final = Remedy("sink.remove-session-variables", "Remove it: the applier sets the variables of its sessions itself")
+_TIMEOUTS: Final = Remedy("sink.remove-timeouts", "Remove it: the applier sets the timeouts of its sessions itself")
+_DRIVER: Final = Remedy("sink.remove-driver-options", "Remove it: the applier sets the driver's options itself")
+_FILE: Final = Remedy("sink.replace-option-file", "Write user, host and port into the url, and name the password's file as password_file")
+_TLS: Final = Remedy("sink.use-tls-settings", "Use the settings beside the url: tls_mode, tls_ca, tls_cert and tls_key")
 _SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
 _INSTEAD: Final = {
-    "autocommit": "Remove it: the applier decides what is committed together",
-    "charset": "Remove it: the applier's sessions use utf8mb4",
-    "collation": "Remove it: the applier's sessions use utf8mb4",
-    "use_unicode": "Remove it: the applier's sessions use utf8mb4",
-    "init_command": f"{_SETTINGS}; the zone of TIMESTAMP columns is source.time_zone",
+    "autocommit": Remedy("sink.remove-autocommit", "Remove it: the applier decides what is committed together"),
+    "charset": Remedy("sink.remove-charset", "Remove it: the applier's sessions use utf8mb4"),
+    "collation": Remedy("sink.remove-collation", "Remove it: the applier's sessions use utf8mb4"),
+    "use_unicode": Remedy("sink.remove-use-unicode", "Remove it: the applier's sessions use utf8mb4"),
+    "init_command": Remedy("sink.remove-init-command", f"{_SETTINGS}; the zone of TIMESTAMP columns is source.time_zone"),
     "sql_mode": _SETTINGS,
     "read_timeout": _TIMEOUTS,
     "write_timeout": _TIMEOUTS,
@@ -87,15 +89,23 @@ def _check(url: URL, options: Options) -> None:
         if option not in HARMLESS:
             raise BadAddress(f"has an unsupported option: {option!r}", _INSTEAD.get(option) or _nearest(option))
         if names.count(option) > 1 or not value:
-            raise BadAddress(f"must give its option {option!r} exactly one value", "Give it once with a value, or remove it")
+            raise BadAddress(
+                f"must give its option {option!r} exactly one value",
+                Remedy("sink.give-option-once", "Give it once with a value, or remove it"),
+            )
         if option == CONNECT_TIMEOUT and not (_SECONDS.fullmatch(value) and 1 <= int(value) <= MAX_CONNECT_TIMEOUT_S):
-            raise BadAddress(f"has a wrong value of {option!r}", f"Give whole seconds, from 1 to {MAX_CONNECT_TIMEOUT_S}")
+            raise BadAddress(
+                f"has a wrong value of {option!r}",
+                Remedy("sink.give-whole-seconds", f"Give whole seconds, from 1 to {MAX_CONNECT_TIMEOUT_S}"),
+            )
     if url.database:
         raise BadAddress("names a database", _NO_DATABASE)
     if not url.host and "unix_socket" not in names:
         raise BadAddress("names no host", URL_FORM)
 
 
-def _nearest(option: str) -> str:
+def _nearest(option: str) -> Remedy:
     near = get_close_matches(option, sorted(HARMLESS), n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Remove it. The supported options are: {', '.join(sorted(HARMLESS))}"
+    if near:
+        return Remedy("sink.correct-option", f"Did you mean {near[0]!r}?")
+    return Remedy("sink.remove-option", f"Remove it. The supported options are: {', '.join(sorted(HARMLESS))}")

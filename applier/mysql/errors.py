@@ -15,6 +15,7 @@ import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError, SinkFull
+from applier.model.remedy import NO_REMEDY, Remedy
 
 
 class ErrorVerdict(Enum):
@@ -36,48 +37,62 @@ class ErrorMeaning(NamedTuple):
     """What a code means. ``shows_names``: the server's message holds names only, never values; ``of_rows``: some rows are wrong."""
 
     verdict: ErrorVerdict
-    remedy: str = ""
+    remedy: Remedy = NO_REMEDY
     shows_names: bool = False
     of_rows: bool = False
 
 
-_GRANT = (
+_GRANT = Remedy(
+    "mysql.grant-denied-privilege",
     "Grant the user what the message says is denied: `applier grants sink` prints all that the sink's user needs, "
-    "`applier grants verify` all for a comparison"
+    "`applier grants verify` all for a comparison",
 )
-_LOGIN = (
+_LOGIN = Remedy(
+    "mysql.check-user-and-password",
     "Check user, password and host of [sink] url, and whether the server requires TLS for this user (tls_mode, tls_cert). The password may "
-    "come from APPLIER_SINK__PASSWORD or password_file"
+    "come from APPLIER_SINK__PASSWORD or password_file",
 )
-_REACH = "Check host and port of [sink] url, and whether the server runs"
-_PORT = "Check host and port of [sink] url: another program answers there"
-_TLS = (
+_REACH = Remedy("mysql.check-host-and-port", "Check host and port of [sink] url, and whether the server runs")
+_PORT = Remedy("mysql.check-other-program-on-port", "Check host and port of [sink] url: another program answers there")
+_TLS = Remedy(
+    "mysql.check-tls-settings",
     "Check tls_ca, tls_cert, tls_key and tls_mode of [sink], and the host's name in the server's certificate. The files must exist on "
-    "every machine that writes"
+    "every machine that writes",
 )
-_SHAPE = "Give the sink's table the definition that it has upstream"
-_SHAPE_AND_VALUES = f"{_SHAPE}. If a column was missing, give it upstream's values in existing rows"
-_MISSING_TABLE = "Create the table in the sink as upstream has it, with its rows, or restore the sink"
-_MISSING_SCHEMA = "Create the schema in the sink as upstream has it, with tables and rows. For the bookkeeping, run `applier migrate`"
-_OTHER_CHARSET = (
-    "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done --ts … --table …`"
+_SHAPE = Remedy("mysql.define-table-like-upstream", "Give the sink's table the definition that it has upstream")
+_SHAPE_AND_VALUES = Remedy(
+    "mysql.define-table-or-exclude", f"{_SHAPE}. If a column was missing, give it upstream's values in existing rows"
 )
-_MISSING_ROUTINE = (
+_MISSING_TABLE = Remedy(
+    "mysql.create-table-with-rows", "Create the table in the sink as upstream has it, with its rows, or restore the sink"
+)
+_MISSING_SCHEMA = Remedy(
+    "mysql.create-schema-with-tables",
+    "Create the schema in the sink as upstream has it, with tables and rows. For the bookkeeping, run `applier migrate`",
+)
+_OTHER_CHARSET = Remedy(
+    "mysql.use-server-with-charset",
+    "Use a server that has the charset, or change the sink by hand, its rows included, then `applier ddl done --ts … --table …`",
+)
+_MISSING_ROUTINE = Remedy(
+    "mysql.make-function-by-hand",
     "Stored functions are not replicated. Make the function in the sink with upstream's text (SHOW CREATE FUNCTION there), and start the "
-    "applier again. If the sink can do without the view: `applier ddl skip --ts … --table …`"
+    "applier again. If the sink can do without the view: `applier ddl skip --ts … --table …`",
 )
-_WRITABLE = "Set [sink] url to a server that accepts writes"
-_ALREADY = (
+_WRITABLE = Remedy("mysql.use-writable-server", "Set [sink] url to a server that accepts writes")
+_ALREADY = Remedy(
+    "mysql.compare-table-and-decide",
     "Compare the sink's table with upstream's, then `applier ddl done --ts … --table …` if it has the DDL's result, "
-    "`applier ddl retry --ts … --table …` if not"
+    "`applier ddl retry --ts … --table …` if not",
 )
 
-_ROOM = (
+_ROOM = Remedy(
+    "mysql.free-disk-space",
     "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
-    "retries for run.retry_for_s, and so does the next start"
+    "retries for run.retry_for_s, and so does the next start",
 )
-_MEMORY = "Give the sink's server more memory, or lower max_transaction_rows"
-_DAMAGED = "See the server's log: check its disk, and repair the table or restore the sink"
+_MEMORY = Remedy("mysql.give-server-memory", "Give the sink's server more memory, or lower max_transaction_rows")
+_DAMAGED = Remedy("mysql.repair-table", "See the server's log: check its disk, and repair the table or restore the sink")
 
 RETRY = ErrorMeaning(ErrorVerdict.RETRY, shows_names=True)
 _LOST = ErrorMeaning(ErrorVerdict.LOST, _REACH, shows_names=True)
@@ -152,14 +167,20 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     ),
     1129: ErrorMeaning(
         ErrorVerdict.FATAL,
-        "Too many connections from this machine had failed. Run FLUSH HOSTS on the server "
-        "(MySQL 8.4: TRUNCATE TABLE performance_schema.host_cache)",
+        Remedy(
+            "mysql.flush-hosts",
+            "Too many connections from this machine had failed. Run FLUSH HOSTS on the server "
+            "(MySQL 8.4: TRUNCATE TABLE performance_schema.host_cache)",
+        ),
         shows_names=True,
     ),
     1130: ErrorMeaning(
         ErrorVerdict.FATAL,
-        "Give the sink's user an account for this machine's address: CREATE USER 'user'@'address', "
-        "with the privileges that `applier grants sink` prints",
+        Remedy(
+            "mysql.give-user-this-host",
+            "Give the sink's user an account for this machine's address: CREATE USER 'user'@'address', "
+            "with the privileges that `applier grants sink` prints",
+        ),
         shows_names=True,
     ),
     1142: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
@@ -167,20 +188,31 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1227: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1251: ErrorMeaning(
         ErrorVerdict.FATAL,
-        "Give the sink's user an authentication plugin that PyMySQL supports: mysql_native_password or caching_sha2_password",
+        Remedy(
+            "mysql.give-user-known-plugin",
+            "Give the sink's user an authentication plugin that PyMySQL supports: mysql_native_password or caching_sha2_password",
+        ),
         shows_names=True,
     ),
-    1298: ErrorMeaning(ErrorVerdict.FATAL, "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset", shows_names=True),
+    1298: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        Remedy("mysql.load-zone-tables", "Load the zone tables (mysql_tzinfo_to_sql), or give time_zone as an offset"),
+        shows_names=True,
+    ),
     1370: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1410: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1698: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
     2012: ErrorMeaning(ErrorVerdict.FATAL, _PORT, shows_names=True),  # the port speaks another protocol
     2026: ErrorMeaning(ErrorVerdict.FATAL, _TLS, shows_names=True),
     3159: ErrorMeaning(
-        ErrorVerdict.FATAL, "Set tls_ca or tls_mode of [sink]: this server accepts connections with TLS only", shows_names=True
+        ErrorVerdict.FATAL,
+        Remedy("mysql.set-tls", "Set tls_ca or tls_mode of [sink]: this server accepts connections with TLS only"),
+        shows_names=True,
     ),
     1290: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
-    1665: ErrorMeaning(ErrorVerdict.FATAL, "Set binlog_format = ROW on the server", shows_names=True),
+    1665: ErrorMeaning(
+        ErrorVerdict.FATAL, Remedy("mysql.set-binlog-format-row", "Set binlog_format = ROW on the server"), shows_names=True
+    ),
     1792: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
     1836: ErrorMeaning(ErrorVerdict.FATAL, _WRITABLE, shows_names=True),
     # Room.
@@ -203,13 +235,25 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1037: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
     1038: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of sort memory
     1041: ErrorMeaning(ErrorVerdict.RETRY, _MEMORY, shows_names=True),  # out of memory
-    1197: ErrorMeaning(ErrorVerdict.FATAL, "Raise max_binlog_cache_size of the server, or lower max_transaction_rows", shows_names=True),
-    1153: ErrorMeaning(ErrorVerdict.FATAL, "Raise max_allowed_packet of the server", shows_names=True),
-    1206: ErrorMeaning(ErrorVerdict.FATAL, "Raise innodb_buffer_pool_size, or lower max_transaction_rows", shows_names=True),
+    1197: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        Remedy("mysql.raise-binlog-cache", "Raise max_binlog_cache_size of the server, or lower max_transaction_rows"),
+        shows_names=True,
+    ),
+    1153: ErrorMeaning(
+        ErrorVerdict.FATAL, Remedy("mysql.raise-max-allowed-packet", "Raise max_allowed_packet of the server"), shows_names=True
+    ),
+    1206: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        Remedy("mysql.raise-buffer-pool", "Raise innodb_buffer_pool_size, or lower max_transaction_rows"),
+        shows_names=True,
+    ),
     # Rows that the sink's tables refuse.
     1048: _WRONG_VALUE,
     1062: ErrorMeaning(
-        ErrorVerdict.FATAL, "Look for a unique key that upstream lacks, or a collation stricter than upstream's", of_rows=True
+        ErrorVerdict.FATAL,
+        Remedy("mysql.look-for-unique-key", "Look for a unique key that upstream lacks, or a collation stricter than upstream's"),
+        of_rows=True,
     ),
     1136: ErrorMeaning(ErrorVerdict.FATAL, _SHAPE),
     1264: _WRONG_VALUE,
@@ -219,36 +263,65 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     1364: _WRONG_VALUE,
     1366: _WRONG_VALUE,
     1406: _WRONG_VALUE,
-    1451: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that upstream does not have", of_rows=True),
-    1452: ErrorMeaning(ErrorVerdict.FATAL, "Drop the foreign keys that upstream does not have", of_rows=True),
-    1526: ErrorMeaning(ErrorVerdict.FATAL, "Give the sink's table the partitions that it has upstream, and keep its rows", of_rows=True),
+    1451: ErrorMeaning(
+        ErrorVerdict.FATAL, Remedy("mysql.drop-foreign-keys", "Drop the foreign keys that upstream does not have"), of_rows=True
+    ),
+    1452: ErrorMeaning(
+        ErrorVerdict.FATAL, Remedy("mysql.drop-foreign-keys-of-parent", "Drop the foreign keys that upstream does not have"), of_rows=True
+    ),
+    1526: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        Remedy("mysql.give-partitions", "Give the sink's table the partitions that it has upstream, and keep its rows"),
+        of_rows=True,
+    ),
     1906: _WRONG_VALUE,
     3105: _WRONG_VALUE,
     3140: _WRONG_VALUE,  # no JSON (MySQL)
     3144: _WRONG_VALUE,  # JSON of binary text (MySQL)
     3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
-    3819: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
-    4025: ErrorMeaning(ErrorVerdict.FATAL, "Drop the check that upstream does not have", shows_names=True, of_rows=True),
+    3819: ErrorMeaning(
+        ErrorVerdict.FATAL, Remedy("mysql.drop-check", "Drop the check that upstream does not have"), shows_names=True, of_rows=True
+    ),
+    4025: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        Remedy("mysql.drop-check-constraint", "Drop the check that upstream does not have"),
+        shows_names=True,
+        of_rows=True,
+    ),
     # DDL that this server does not support.
     1305: ErrorMeaning(ErrorVerdict.FATAL, _MISSING_ROUTINE, shows_names=True),
     1115: ErrorMeaning(ErrorVerdict.FATAL, _OTHER_CHARSET, shows_names=True),
     1235: ErrorMeaning(
-        ErrorVerdict.FATAL, "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`", shows_names=True
+        ErrorVerdict.FATAL,
+        Remedy("mysql.change-by-hand-and-decide", "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`"),
+        shows_names=True,
     ),
     1273: ErrorMeaning(
         ErrorVerdict.FATAL,
-        "Name a collation of the server for it under [ddl.collations], and start the applier again",
+        Remedy("mysql.name-collation", "Name a collation of the server for it under [ddl.collations], and start the applier again"),
         shows_names=True,
     ),
     1286: ErrorMeaning(
-        ErrorVerdict.FATAL, "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`", shows_names=True
+        ErrorVerdict.FATAL,
+        Remedy("mysql.change-by-hand-with-rows", "Change the sink by hand, its rows included, then `applier ddl done --ts … --table …`"),
+        shows_names=True,
     ),
-    6136: ErrorMeaning(ErrorVerdict.FATAL, "Make the sink's column a LONGTEXT: MySQL does not convert text to VECTOR", shows_names=True),
+    6136: ErrorMeaning(
+        ErrorVerdict.FATAL,
+        Remedy("mysql.use-longtext-for-json", "Make the sink's column a LONGTEXT: MySQL does not convert text to VECTOR"),
+        shows_names=True,
+    ),
     3750: ErrorMeaning(
-        ErrorVerdict.FATAL, "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN"
+        ErrorVerdict.FATAL,
+        Remedy(
+            "mysql.allow-tables-without-key",
+            "Set sql_require_primary_key = OFF on the server, or give the sink's user SESSION_VARIABLES_ADMIN",
+        ),
     ),
 }
-UNKNOWN: Final = ErrorMeaning(ErrorVerdict.FATAL, "See the database's manual for the code, and its log")
+UNKNOWN: Final = ErrorMeaning(
+    ErrorVerdict.FATAL, Remedy("mysql.see-database-manual", "See the database's manual for the code, and its log")
+)
 
 
 def meaning_of_code(code: int) -> ErrorMeaning:
@@ -268,7 +341,7 @@ _OF_FILES: Final = frozenset({3, 1004, 1005, 1006, 1023, 1026, 1030})
 """Codes that say what failed, and why only in their text."""
 _OS_FULL: Final = re.compile(r"\b(?:errno:?|error:?) \"?(?:28|122)\b|No space left on device|Disk quota exceeded", re.IGNORECASE)
 _CUT_SHORT: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-PASSING: Final = "This may pass: run the command again. If it does not, see the log of the sink's server"
+PASSING: Final = Remedy("mysql.run-again", "This may pass: run the command again. If it does not, see the log of the sink's server")
 _PLACE: Final = re.compile(
     r".*(?:for column|Column|Field|for key) (?P<name>\S+?)(?: at row \d+| cannot be null| doesn't have a default value)?", re.DOTALL
 )
@@ -280,7 +353,7 @@ class NoSession(Exception):
     ``doing``: at what, and ``__cause__`` is the driver's error; without a cause it is the whole message, and ``remedy`` says what to do.
     """
 
-    def __init__(self, doing: str, *, remedy: str = "", **facts: Any) -> None:
+    def __init__(self, doing: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
         super().__init__(doing)
         self.doing, self.remedy, self.facts = doing, remedy, facts
 

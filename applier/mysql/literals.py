@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from applier.model.errors import RowRefused
 from applier.model.events import Flag
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
 
@@ -107,7 +108,7 @@ def _bounded(most: int, column: ColumnDescription) -> Literal:
         if not 0 <= value <= most:
             raise RowRefused(
                 "the sink's column lacks elements of upstream's ENUM or SET",
-                remedy="Give the sink's column the elements that it has upstream",
+                remedy=Remedy("mysql.add-column-elements", "Give the sink's column the elements that it has upstream"),
                 column=column.name,
                 elements=len(column.labels),
             )

@@ -13,6 +13,7 @@ from sqlalchemy import table as sql_table
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
+from applier.model.remedy import Remedy
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
@@ -102,7 +103,7 @@ def _one_of(candidates: list[str], wanted: str) -> str | None:
         return wanted if wanted in candidates else next(iter(candidates), None)
     raise NeedsOperator(
         "the sink has names that differ only in case, and none is spelled as upstream spells it",
-        remedy="Rename those that upstream does not have",
+        remedy=Remedy("mysql.rename-columns", "Rename those that upstream does not have"),
         wanted=wanted,
         found=",".join(sorted(candidates)),
     )

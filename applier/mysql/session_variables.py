@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.model.remedy import Remedy
 from applier.mysql.errors import NoSession, code_of
 from applier.mysql.queries import QUERIES
 
@@ -52,7 +53,10 @@ def set_variables(connection: Connection, wanted: Mapping[str, str | float]) -> 
     for name, found in remaining.items():
         raise NoSession(
             "the server changed a setting of the session",
-            remedy="Connect to the server directly, not through a proxy that shares sessions. Check the limits that the server sets",
+            remedy=Remedy(
+                "mysql.connect-without-proxy",
+                "Connect to the server directly, not through a proxy that shares sessions. Check the limits that the server sets",
+            ),
             variable=name,
             wanted=wanted[name],
             found=found,

@@ -15,6 +15,7 @@ from applier.model.chunk import Chunk
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.model.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
 from applier.model.position import Stream
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import extra_unique_index, generated_difference, unique_index_difference
 
@@ -26,21 +27,25 @@ _UNIQUE: Final = Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.UNIQUE_KEY
 _HASH: Final = re.compile(r"DB_ROW_HASH_\d+", re.ASCII)
 _OF_HISTORY: Final = frozenset({"row_start", "row_end"})
 VERSIONED: Final = "tables with SYSTEM VERSIONING are not replicated: each server writes their history itself"
-_LEAVE_OUT: Final = "Leave the table out by source.tables, or make it a table without versioning upstream"
+_LEAVE_OUT: Final = Remedy(
+    "planner.exclude-table-or-plain-key", "Leave the table out by source.tables, or make it a table without versioning upstream"
+)
 
 LACKS_COLUMN: Final = "the sink's table lacks a column"
-ADD_COLUMN: Final = (
+ADD_COLUMN: Final = Remedy(
+    "planner.add-column-by-hand",
     "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream as of the sink's "
-    "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump (README)"
+    "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump (README)",
 )
 
 
-UNKNOWN_COLUMN: Final = (
+UNKNOWN_COLUMN: Final = Remedy(
+    "planner.add-column-first",
     "If the source is a changefeed and an ADD COLUMN of it runs upstream, TiCDC has sent the column too early (pingcap/tiflow issue "
     "12760): start the applier again when it has ended. Else: a DDL was skipped, or the table was altered by hand. Add the column as "
     "upstream has it, and "
     "fill it from upstream as of the sink's checkpoint: existing rows lack its values, and are not sent again. Or create the replica "
-    "again from a dump (README)"
+    "again from a dump (README)",
 )
 
 
@@ -216,9 +221,12 @@ def match_columns(shape: Shape, description: TableDescription, names: Sequence[s
     if absent := [sink[name].name for name in folded if name not in wire]:
         raise NeedsOperator(
             "the row lacks columns that the sink's table has",
-            remedy="Let upstream send them: a changefeed with them in its column-selectors and "
-            "delete-only-output-handle-key-columns = false, a server with binlog_row_image = FULL. "
-            "Or give the sink's table the primary or unique key that it has upstream",
+            remedy=Remedy(
+                "planner.send-key-columns",
+                "Let upstream send them: a changefeed with them in its column-selectors and "
+                "delete-only-output-handle-key-columns = false, a server with binlog_row_image = FULL. "
+                "Or give the sink's table the primary or unique key that it has upstream",
+            ),
             columns=",".join(absent),
             **facts,
         )

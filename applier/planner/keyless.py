@@ -49,6 +49,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, RowKind
 from applier.model.position import NO_TS, Stream, Ts
 from applier.model.range_report import RepeatPoint
+from applier.model.remedy import Remedy
 from applier.model.segment import first_beyond, is_behind_promise, is_beyond, may_follow, repeats_from
 from applier.planner.column_match import Origin
 from applier.planner.final_rows import FinalRows
@@ -60,10 +61,11 @@ from applier.planner.table_check import fits
 # The operator decides, table by table; what the wire shows is counted in ``keyless``. The error names the earliest commit of its segment,
 # and all tables in which that commit has such rows: of an operator who decides about these, nothing else is guessed.
 
-EQUAL_REMEDY: Final = (
+EQUAL_REMEDY: Final = Remedy(
+    "planner.name-equal-rows-tables",
     'Name the tables under [sink.equal_rows_of]: "all" if upstream\'s transaction has so many equal rows, "once" if the producer has sent '
     'them again. If you cannot tell, set "once", run `applier catchup --until-ts …`, write these tables again as of that checkpoint, '
-    "and remove the setting: docs/tables.md"
+    "and remove the setting: docs/tables.md",
 )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator
 from applier.model.events import FoldedName
+from applier.model.remedy import Remedy
 from applier.planner.column_match import is_partial, key_names
 from applier.planner.ordered_rows import Change, OrderedChange, in_order
 from applier.planner.port import Dialect, OrderedDialect
@@ -136,7 +137,7 @@ class OrderedTable:
         description = self.renderers.exact.description
         names = self.rows.key or key_names(self.rows.origin(row).shape)
         if not description.has_unique_key(names):
-            remedy = "Give the sink's table the primary or unique key that it has upstream"
+            remedy = Remedy("planner.add-key-in-sink", "Give the sink's table the primary or unique key that it has upstream")
             raise NeedsOperator(LACKS_KEY, remedy=remedy, **self.rows.place(row).facts)
         spelled = {column.name.casefold(): column.name for column in description.columns}
         return tuple(spelled[name.casefold()] for name in names)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.events import MARKER_IMAGE, RowKind
 from applier.model.rejected_event import RejectedEvent, error_of_event
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names, written_columns
 from applier.planner.final_rows import Key
@@ -81,9 +82,12 @@ class MergedRows:
         if column.default is None:
             error = NeedsOperator(
                 "the row lacks a column that has no default in the sink",
-                remedy="Let upstream send the column (column-selectors of a changefeed, binlog_row_image = FULL of a server), or give the "
-                "sink's column a constant default. A row that is new, or was deleted before, needs it. With a changefeed's "
-                "output-raw-change-event = true, an update of a unique key deletes no row",
+                remedy=Remedy(
+                    "planner.send-column",
+                    "Let upstream send the column (column-selectors of a changefeed, binlog_row_image = FULL of a server), or give the "
+                    "sink's column a constant default. A row that is new, or was deleted before, needs it. With a changefeed's "
+                    "output-raw-change-event = true, an update of a unique key deletes no row",
+                ),
                 column=column.name,
             )
             raise error_of_event(error, row.events[0], self.key)
@@ -155,7 +159,10 @@ class SinkReading:
             if texts[place] is None:
                 raise RowRefused(
                     "a column that the row lacks is too large to be read from the sink",
-                    remedy="Raise max_allowed_packet of the sink's server to three times the column's bytes, and start again",
+                    remedy=Remedy(
+                        "planner.raise-max-allowed-packet",
+                        "Raise max_allowed_packet of the sink's server to three times the column's bytes, and start again",
+                    ),
                     table=str(self.how.table.folded),
                     column=self.how.columns[place],
                 )

@@ -10,15 +10,16 @@ from contextlib import suppress
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.events import MARKER_IMAGE, RowKind, Shape
-from applier.model.remedy import SKIP_RECORD
+from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.model.segment import SegmentWindow
 from applier.planner.column_match import Origin
 from applier.planner.port import RowDecoder, RowLookup
 from applier.planner.rejected_rows import PlannedRows, with_place
 
-NO_ADDRESS = "Set source.upstream to the address of upstream's TiDB, where such rows are read"
-MISSING = (
-    f"Check that source.upstream is the changefeed's cluster, and that its user may see the table. Or skip the record: `{SKIP_RECORD}`"
+NO_ADDRESS = Remedy("planner.set-source-upstream", "Set source.upstream to the address of upstream's TiDB, where such rows are read")
+MISSING = Remedy(
+    "planner.check-source-upstream",
+    f"Check that source.upstream is the changefeed's cluster, and that its user may see the table. Or skip the record: `{SKIP_RECORD}`",
 )
 
 

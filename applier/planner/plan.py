@@ -14,6 +14,7 @@ from applier.model.chunk import unpack
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator
 from applier.model.events import MARKER_IMAGE, FoldedName
 from applier.model.rejected_event import RejectedEvent
+from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, are_contiguous
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names
@@ -32,9 +33,10 @@ from applier.planner.statement import Statement
 from applier.planner.table_plan import TablePlan
 
 NO_KEY: Final = "the table has no key, so its rows cannot be applied exactly once"
-NO_KEY_REMEDY: Final = (
+NO_KEY_REMEDY: Final = Remedy(
+    "planner.add-primary-key-upstream",
     "Give the table a primary key upstream, or leave it out with source.tables. "
-    'Or set sink.keyless = "best_effort" and read docs/tables.md about what it cannot tell apart'
+    'Or set sink.keyless = "best_effort" and read docs/tables.md about what it cannot tell apart',
 )
 
 
@@ -190,7 +192,10 @@ def _missing(rows: PlannedRows, chosen: Sequence[int]) -> FatalSinkError:
     # The earliest row: the DDL that is missing lies before it.
     return FatalSinkError(
         "the table is missing in the sink",
-        remedy="Create the table in the sink as upstream has it, with its rows. A DDL was skipped, or the table was dropped by hand",
+        remedy=Remedy(
+            "planner.create-table-with-rows",
+            "Create the table in the sink as upstream has it, with its rows. A DDL was skipped, or the table was dropped by hand",
+        ),
         **rows.place(rows.final.first(chosen)).facts,
     )
 

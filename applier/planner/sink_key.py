@@ -15,6 +15,7 @@ from applier.model.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, Shape
 from applier.model.position import Stream
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.planner.division import packable
 
@@ -63,7 +64,7 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     if not key:
         raise NeedsOperator(
             "events of one table have different keys, and the sink's table has no unique key",
-            remedy="Give the sink's table the primary or unique key that it has upstream",
+            remedy=Remedy("planner.add-upstream-key-in-sink", "Give the sink's table the primary or unique key that it has upstream"),
             table=str(description.folded),
             handle_keys=" / ".join(",".join(key) or "none" for key in sorted({table.handle_key for table in tables})),
         )

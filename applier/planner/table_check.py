@@ -30,6 +30,7 @@ from applier.ddl.tree import CreateTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, Flag, FoldedName, Shape, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import may_follow
 
 # --- difference ------------------------------------------------------------------------------------------------------
@@ -98,7 +99,7 @@ class Difference:
     kind: DifferenceKind
     what: str
     harm: str
-    remedy: str
+    remedy: Remedy
     collation: str = ""
     """The collation, if a statement of upstream may explain it."""
     column: str = ""
@@ -108,7 +109,10 @@ class Difference:
         """Return the error that stops the replica. ``facts`` name the place, the table among them."""
         return NeedsOperator(
             f"the sink's table differs from upstream's: {self.what} ({self.harm})",
-            remedy=f'{self.remedy}. Or accept the difference: "{facts.get("table", "")}" = ["{self.kind}"] under [sink.accept]',
+            remedy=Remedy(
+                "planner.accept-difference",
+                f'{self.remedy}. Or accept the difference: "{facts.get("table", "")}" = ["{self.kind}"] under [sink.accept]',
+            ),
             difference=str(self.kind),
             **facts,
         )
@@ -135,7 +139,7 @@ def _not_a_table(table: SinkTable) -> Difference:
         DifferenceKind.VIEW,
         table.kind.casefold(),
         "writing to it would change other tables",
-        "Rename the view, and create the table as upstream has it, with its rows",
+        Remedy("planner.replace-view-by-table", "Rename the view, and create the table as upstream has it, with its rows"),
     )
 
 
@@ -144,13 +148,16 @@ def _engine(table: SinkTable) -> Difference:
         DifferenceKind.ENGINE,
         f"engine {table.engine or 'unknown'}",
         "it has no transactions, so a failed write would leave some of its rows",
-        "Run ALTER TABLE … ENGINE = InnoDB",
+        Remedy("planner.alter-engine", "Run ALTER TABLE … ENGINE = InnoDB"),
     )
 
 
 def _trigger(name: str) -> Difference:
     return Difference(
-        DifferenceKind.TRIGGER, f"trigger {name}", "it changes rows that upstream does not change", f"Run DROP TRIGGER {name}"
+        DifferenceKind.TRIGGER,
+        f"trigger {name}",
+        "it changes rows that upstream does not change",
+        Remedy("planner.drop-trigger", f"Run DROP TRIGGER {name}"),
     )
 
 
@@ -159,7 +166,9 @@ def _hidden_triggers(table: SinkTable) -> Difference:
         DifferenceKind.TRIGGER,
         "unknown triggers",
         "the applier's user may not see triggers, and a trigger can change rows",
-        f"Run GRANT TRIGGER ON {table.name.schema}.* for the applier's user (`applier grants sink` prints all)",
+        Remedy(
+            "planner.grant-trigger", f"Run GRANT TRIGGER ON {table.name.schema}.* for the applier's user (`applier grants sink` prints all)"
+        ),
     )
 
 
@@ -168,8 +177,11 @@ def _collation(column: FoldingColumn) -> Difference:
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
         "it treats texts as equal that upstream may distinguish, so one row would replace another",
-        f"Give the column {column.name} the collation that it has upstream, in its own character set {_charset(column)}."
-        " If the applier has mapped it, see [ddl.collations] in docs/ddls.md",
+        Remedy(
+            "planner.give-upstream-collation",
+            f"Give the column {column.name} the collation that it has upstream, in its own character set {_charset(column)}."
+            " If the applier has mapped it, see [ddl.collations] in docs/ddls.md",
+        ),
         column.collation,
         column.name,
     )
@@ -180,7 +192,10 @@ def _padding(column: FoldingColumn) -> Difference:
         DifferenceKind.COLLATION,
         f"collation {column.collation} of key column {column.name}",
         "it ignores trailing spaces and upstream does not (source.new_collations = false), so one row would replace another",
-        f"Give the column {column.name} a NO PAD collation of its character set: {_no_pad(_charset(column))}",
+        Remedy(
+            "planner.give-no-pad-collation",
+            f"Give the column {column.name} a NO PAD collation of its character set: {_no_pad(_charset(column))}",
+        ),
     )
 
 
@@ -199,10 +214,13 @@ def generated_difference(column: str) -> Difference:
         DifferenceKind.GENERATED,
         f"generated column {column}",
         "the sink computes its values, and its expression may give others than upstream's, which come with the rows",
-        f"Make {column} a plain column of its type, with upstream's expression in its comment, as /*: GENERATED ALWAYS AS (…) STORED */, "
-        "by which later DDLs know it (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again with all of its comments, this one "
-        "in place of the column's: /*: type GENERATED ALWAYS AS (…) STORED */; a VIRTUAL column: give it another name, and add the plain "
-        "one). Then give the rows upstream's values: `applier verify --fix-sql`",
+        Remedy(
+            "planner.make-plain-column",
+            f"Make {column} a plain column of its type, with upstream's expression in its comment, as /*: GENERATED ALWAYS AS (…) "
+            "STORED */, by which later DDLs know it (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again with all of its "
+            "comments, this one in place of the column's: /*: type GENERATED ALWAYS AS (…) STORED */; a VIRTUAL column: give it "
+            "another name, and add the plain one). Then give the rows upstream's values: `applier verify --fix-sql`",
+        ),
     )
 
 
@@ -213,7 +231,9 @@ def _generated(column: Unportable) -> Difference:
         DifferenceKind.GENERATED,
         f"index or key of the virtual column {column.name}",
         "the sink computes its values, and its expression may give others than upstream's, so one row would replace another",
-        f"Drop the indexes of {column.name}, or make it a plain column if it is STORED upstream",
+        Remedy(
+            "planner.drop-indexes-of-expression", f"Drop the indexes of {column.name}, or make it a plain column if it is STORED upstream"
+        ),
     )
 
 
@@ -222,12 +242,15 @@ def _of_expression(index: str) -> Difference:
         DifferenceKind.GENERATED,
         f"unique index {index} of an expression",
         "the sink computes the expression, which may give other values than upstream's, so one row would replace another",
-        f"Make it an index of the same name and parts without UNIQUE: ALTER TABLE … DROP INDEX {index}, ADD INDEX {index} (…). "
-        "Then give back the rows that it has removed: `applier verify --fix-sql`",
+        Remedy(
+            "planner.make-index-non-unique",
+            f"Make it an index of the same name and parts without UNIQUE: ALTER TABLE … DROP INDEX {index}, ADD INDEX {index} (…). "
+            "Then give back the rows that it has removed: `applier verify --fix-sql`",
+        ),
     )
 
 
-def silent_change(what: str, *, remedy: str) -> Difference:
+def silent_change(what: str, *, remedy: Remedy) -> Difference:
     """Describe a foreign key whose actions upstream executes without an event, and the sink cannot."""
     harm = "upstream's server does not write to the binlog what its actions delete or change"
     return Difference(DifferenceKind.FOREIGN_KEY, what, harm, remedy)
@@ -239,7 +262,7 @@ def unique_index_difference(index: str) -> Difference:
         DifferenceKind.UNIQUE_INDEX,
         f"unique index {index}",
         "it refuses rows that upstream allows, so one row would replace another",
-        f"Drop the index {index}, or make it non-unique",
+        Remedy("planner.drop-unique-index", f"Drop the index {index}, or make it non-unique"),
     )
 
 

@@ -13,6 +13,7 @@ from applier.model.events import DdlEvent, FoldedName, PlacedRow, RowKind, Shape
 from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent, key_text
+from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_later_version, may_follow
 from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, unique_names
@@ -35,9 +36,12 @@ from applier.sources.port import Placed, Source, Unplaced
 # clock skew. What cannot be known (records that have expired, or cannot be read) counts as a later event.
 
 
-def by_hand_remedy(place: EventPlace) -> str:
+def by_hand_remedy(place: EventPlace) -> Remedy:
     """Return what an operator does about a row that cannot be applied again."""
-    return f"Correct the row in the sink by hand, then settle the entry: `applier quarantine drop {place.options}`"
+    return Remedy(
+        "replica.correct-row-and-settle",
+        f"Correct the row in the sink by hand, then settle the entry: `applier quarantine drop {place.options}`",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,11 @@ def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]
     # Such a source's timestamps are places too. The stored offset may lie before them: a restart reads from there again.
     end = 0 if applied is None else max(applied.next_offset, applied.resolved_ts)
     if end <= place.offset:
-        raise NeedsOperator("the event has not been applied yet", remedy="Let the applier catch up first, then retry", place=place)
+        raise NeedsOperator(
+            "the event has not been applied yet",
+            remedy=Remedy("replica.catch-up-before-retry-of-ddl", "Let the applier catch up first, then retry"),
+            place=place,
+        )
     return [RangeId(place.stream, place.offset, Offset(end))]
 
 
@@ -195,8 +203,11 @@ class QuarantineRetry:
             if isinstance(event, DdlEvent):
                 raise NeedsOperator(
                     f"the event holds a DDL: {event.query}",
-                    remedy="Run it on the sink by hand if it is missing there, then settle the entry: "
-                    f"`applier quarantine drop {place.options}`",
+                    remedy=Remedy(
+                        "replica.run-ddl-and-settle",
+                        "Run it on the sink by hand if it is missing there, then settle the entry: "
+                        f"`applier quarantine drop {place.options}`",
+                    ),
                     place=place,
                 )
             if isinstance(event, PlacedRow):
@@ -207,7 +218,7 @@ class QuarantineRetry:
         if not is_applied(max(row.placed.commit_ts for row in rows), progress.checkpoint_ts):
             raise NeedsOperator(
                 "the transaction of the event has not been applied yet",
-                remedy="Let the applier catch up first, then retry",
+                remedy=Remedy("replica.catch-up-before-retry", "Let the applier catch up first, then retry"),
                 place=place,
                 checkpoint_ts=progress.checkpoint_ts,
             )
@@ -223,7 +234,7 @@ class QuarantineRetry:
         for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
                 if may_follow(ts, row_ts) and (touches is None or name.is_covered(touches)):
-                    remedy = f"{by_hand_remedy(place)}. The DDL: `applier ddl list --ts {ts}`"
+                    remedy = Remedy("replica.see-later-ddl", f"{by_hand_remedy(place)}. The DDL: `applier ddl list --ts {ts}`")
                     raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 
     def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
@@ -240,10 +251,16 @@ class QuarantineRetry:
             case WriteState.COMMITTED:
                 return outcome.rows
             case WriteState.FENCED:
-                raise Fenced("another run has taken over the replica", remedy="Stop that run, then retry", place=place)
+                raise Fenced(
+                    "another run has taken over the replica",
+                    remedy=Remedy("replica.stop-run-before-retry", "Stop that run, then retry"),
+                    place=place,
+                )
             case _:
                 raise outcome.error or UnknownOutcome(
-                    "the outcome of the write is unknown", remedy="Look at the entry's state with `applier quarantine list`", place=place
+                    "the outcome of the write is unknown",
+                    remedy=Remedy("replica.see-quarantine-entry", "Look at the entry's state with `applier quarantine list`"),
+                    place=place,
                 )
 
     def _check_other_parts(self, place: EventPlace, row: QuarantinedRow, tables: Mapping[FoldedName, TableDescription]) -> None:

@@ -18,6 +18,7 @@ from applier.model.errors import (
     SparkSessionLost,
     UnknownOutcome,
 )
+from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome, WriteState
 
@@ -25,7 +26,7 @@ MAX_RELOADS: Final = 20
 """Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""
 
 MAX_WAIT_S: Final = 5.0
-REMEDY: Final = "See the logs of the database and of Spark's executors"
+REMEDY: Final = Remedy("replica.see-database-and-executor-logs", "See the logs of the database and of Spark's executors")
 
 MOVED: Final = frozenset({"other_server", "other_log", "purged"})
 """Kinds of a SourceError if the log is another one, or its beginning is gone: the place must be found again, if it can."""
@@ -71,7 +72,7 @@ class Recovery:
         if self.reloads > self._max_reloads:
             kind = JobAborted if isinstance(cause, JobAborted) else UnknownOutcome
             message = "Spark jobs or writes ended too often with an unknown outcome"
-            raise kind(message, remedy=getattr(cause, "remedy", "") or REMEDY, cause=cause) from cause
+            raise kind(message, remedy=(cause.remedy if isinstance(cause, ApplierError) else NO_REMEDY) or REMEDY, cause=cause) from cause
         # The first comes at once: most unknown outcomes are one lost connection, and every second of waiting is lag.
         if self.reloads == 1:
             return 0.0

@@ -22,7 +22,7 @@ from applier.model.errors import (
 )
 from applier.model.events import TableName
 from applier.model.range_report import RangeId, TableRows
-from applier.model.remedy import SKIP_RECORD
+from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.planner.keyless import ALL_REAL, EqualRowsRule
@@ -137,7 +137,7 @@ class RowsInPhases:
 # --- segment writer --------------------------------------------------------------------------------------------------
 
 
-QUARANTINE_REMEDY = 'or set sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
+QUARANTINE = 'sink.on_rejected_row = "quarantine": such rows are quarantined, and everything else is applied'
 MAX_WAIT_S = 5.0
 ROWS_PER_TASK = 100_000
 BYTES_PER_TASK = 64 << 20
@@ -268,7 +268,7 @@ class SegmentWriter:
                 return self._retried(job.run)
             except RowRefused as error:
                 if "offset" in error.facts or (job.plan is not None and job.plan.policy.trace_rows):
-                    error.remedy = f"{error.remedy.rstrip('.')}. {_remedy(error)}"
+                    error.remedy = error.remedy.then(_remedy(error))
                 raise
 
         return replace(job, run=run)
@@ -322,9 +322,9 @@ class SegmentWriter:
         raise InvariantViolation(message)
 
 
-def _remedy(error: RowRefused) -> str:
+def _remedy(error: RowRefused) -> Remedy:
     """Return the remedy: how the replica continues without the row."""
     facts = error.facts
     if "event" not in facts:
-        return f"{QUARANTINE_REMEDY[0].upper()}{QUARANTINE_REMEDY[1:]}"
-    return f"Skip this row with `{SKIP_RECORD} --event {facts['event']}`, {QUARANTINE_REMEDY}"
+        return Remedy("replica.quarantine-rejected-rows", f"Or set {QUARANTINE}")
+    return Remedy("replica.skip-row", f"Skip this row with `{SKIP_RECORD} --event {facts['event']}`, or set {QUARANTINE}")

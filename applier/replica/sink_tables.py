@@ -18,6 +18,7 @@ from applier.ddl.stated_keys import StatedKeys
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.range_report import TableRows
+from applier.model.remedy import Remedy
 from applier.planner import NO_KEY, NO_KEY_REMEDY, sink_key_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyGroups, KeyLink
@@ -43,7 +44,10 @@ from applier.telemetry.log_event import LogEvent
 # They are the keys of the sink's position: all of upstream's DDLs up to there have run, and none behind it. Upstream's catalogue would show
 # today's. Read once, then again for the tables of a DDL that may have changed them.
 
-NOT_EXECUTED: Final = "Replicate these tables into MySQL or MariaDB, which execute such actions. Or exclude them with source.tables"
+NOT_EXECUTED: Final = Remedy(
+    "replica.use-database-with-foreign-keys",
+    "Replicate these tables into MySQL or MariaDB, which execute such actions. Or exclude them with source.tables",
+)
 
 
 class KeyedSink(Protocol):
@@ -108,16 +112,24 @@ class SinkKeys:
             if self._stated is not None:
                 raise silent_change(str(link), remedy=NOT_EXECUTED).as_error(**_key_place(table))
             if self._is_left_out(link.parent):
-                remedy = f"Create a replica that has both tables: include {link.parent} in source.tables, with all of its events"
+                remedy = Remedy(
+                    "replica.include-referenced-tables",
+                    f"Create a replica that has both tables: include {link.parent} in source.tables, with all of its events",
+                )
                 raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
         for link in groups.links_of(group):
             # The database would find no parent of the rows.
             if self._is_left_out(link.parent):
-                remedy = f"Drop the foreign keys of {link.child} that reference {link.parent} in the sink: the replica lacks that table"
+                remedy = Remedy(
+                    "replica.drop-foreign-keys",
+                    f"Drop the foreign keys of {link.child} that reference {link.parent} in the sink: the replica lacks that table",
+                )
                 raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
             # An update of a row without a key is a DELETE and an INSERT: the first would fire ON DELETE.
             if link.parent == table.name.fold() and not table.handle_key and link.parent not in rekeyed:
-                remedy = f"Give {link.parent} a primary key upstream, then create the replica again from a dump"
+                remedy = Remedy(
+                    "replica.give-primary-key", f"Give {link.parent} a primary key upstream, then create the replica again from a dump"
+                )
                 raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
 
     def _current(self) -> KeyGroups:

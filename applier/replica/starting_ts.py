@@ -5,19 +5,22 @@ from typing import Final
 
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.position import NO_TS, Ts
+from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline, is_ahead
 from applier.replica.context import Components
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
 from applier.sources.start import StartPoint
 
-CLOCK: Final = (
+CLOCK: Final = Remedy(
+    "replica.compare-clocks",
     "Compare this machine's clock with upstream's. If it is right, rows may be missing in the sink: start over with "
-    "`applier replicas reset`, then load a dump"
+    "`applier replicas reset`, then load a dump",
 )
-LOAD: Final = (
+LOAD: Final = Remedy(
+    "replica.load-dump-first",
     "Load a dump of upstream: `applier load DUMP`. "
-    "If the sink holds what upstream held at this position already, record that: `applier load --declared`"
+    "If the sink holds what upstream held at this position already, record that: `applier load --declared`",
 )
 
 
@@ -60,7 +63,7 @@ def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | No
         if configured not in {NO_TS, progress.start_ts}:
             raise ConfigError(
                 "start_ts differs from the one that the replica was created with",
-                remedy="Restore the old start_ts, or give a new replica another name",
+                remedy=Remedy("replica.restore-start-ts", "Restore the old start_ts, or give a new replica another name"),
                 configured=configured,
                 recorded=progress.start_ts,
             )
@@ -70,14 +73,17 @@ def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | No
     if not dump.is_whole:
         raise NeedsOperator(
             "the sink holds a part of a dump only: its load runs, or has failed",
-            remedy=f"Wait for `applier load`, or load the dump again: `applier load {quote(dump.directory)} --overwrite`",
+            remedy=Remedy(
+                "replica.wait-for-load",
+                f"Wait for `applier load`, or load the dump again: `applier load {quote(dump.directory)} --overwrite`",
+            ),
             start_ts=dump.start_ts,
             loaded_by=dump.loaded_by,
         )
     if configured not in {NO_TS, dump.start_ts}:
         raise ConfigError(
             "start_ts differs from that of the dump that the sink was loaded from",
-            remedy="Remove source.start_ts (and --start-ts): the replica then begins at the dump",
+            remedy=Remedy("replica.remove-start-ts", "Remove source.start_ts (and --start-ts): the replica then begins at the dump"),
             configured=configured,
             dump=dump.start_ts,
             directory=dump.directory,

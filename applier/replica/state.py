@@ -10,6 +10,7 @@ from applier.coordinator.stream_state import CLOSED_TS
 from applier.model.errors import NeedsOperator
 from applier.model.position import Listing, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.remedy import Remedy
 from applier.model.segment import passed_with
 from applier.replica.context import RunContext
 from applier.replica.quarantine import QuarantineRules
@@ -198,7 +199,8 @@ class ReplicaState:
         progress = self._run.components.sink.load(known=known)
         if progress is None:
             raise NeedsOperator(
-                "the progress row is missing in the sink", remedy="Restore the sink from a backup, or create the replica again"
+                "the progress row is missing in the sink",
+                remedy=Remedy("replica.restore-backup", "Restore the sink from a backup, or create the replica again"),
             )
         return progress
 

@@ -8,6 +8,7 @@ from typing import Any
 from applier.config import Config
 from applier.model.errors import SourceError
 from applier.model.position import Listing, Offset, Stream, Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import has_moved
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
@@ -111,12 +112,15 @@ class Catchup:
             return
         topics = sorted({stream.topic for stream in listing.extents})
         if not any(extent.end for extent in listing.extents.values()):
-            remedy = "Check that the changefeed runs and writes to this topic"
+            remedy = Remedy("run.check-changefeed-writes-topic", "Check that the changefeed runs and writes to this topic")
             raise SourceError("the topic is empty", remedy=remedy, kind="empty_topic", topic=",".join(topics))
         holding = engine.coordinator.holding_stream
         raise SourceError(
             "the watermark cannot advance: a stream has records but no resolved event after the start",
-            remedy="Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second",
+            remedy=Remedy(
+                "run.check-changefeed-writes-resolved",
+                "Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second",
+            ),
             kind="no_resolved_event",
             stream=holding,
             checkpoint_ts=engine.progress.checkpoint_ts,

@@ -83,7 +83,7 @@ def _of(command: str, error: BaseException) -> RunEnd:
             message=error.message,
             error_class=type(error).__name__,
             facts={name: str(value) for name, value in spelled(error.facts).items() if value is not None and str(value)},
-            remedy=error.remedy_with(spelled(error.facts)),
+            remedy=str(error.remedy_with(spelled(error.facts))),
         )
     if isinstance(error, KeyboardInterrupt):
         return RunEnd(command=command, exit_code=KILLED_BY + signal.SIGINT, message="stopped by SIGINT before it was done")

@@ -7,6 +7,7 @@ import time
 from typing import Final
 
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.ending import PAUSED
@@ -62,7 +63,7 @@ def refuse_paused(sink: Sink) -> None:
     if pause is not None:
         raise NeedsOperator(
             "the replica is paused",
-            remedy="Resume it first: `applier resume`",
+            remedy=Remedy("run.resume-first", "Resume it first: `applier resume`"),
             kind=PAUSED,
             paused_by=pause.said_by,
             paused_at=utc_text(pause.said_at),

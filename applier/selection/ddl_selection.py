@@ -15,6 +15,7 @@ from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
 from applier.ddl.edit import quoted_name
 from applier.ddl.renaming import renamed
 from applier.model.events import CutOver, DdlEvent, DdlRefusal, TableName
+from applier.model.remedy import Remedy
 from applier.selection.locations import moves_of
 from applier.selection.selection import TableSelection
 from applier.selection.table_filter import SchemaPart
@@ -23,24 +24,32 @@ BY_FILTER: Final = "source.tables leaves it out"
 BY_EVENT_FILTER: Final = "source.event_filter leaves it out"
 BY_ONLINE_DDL: Final = "source.online_ddl leaves it out"
 
-_BY_HAND: Final = "Make its change in the sink by hand, then skip it: `applier ddl skip --ts … --table …`"
-_OUT_TOO: Final = (
-    "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier ddl skip --ts … --table …`"
+_BY_HAND: Final = Remedy(
+    "selection.change-by-hand-and-skip", "Make its change in the sink by hand, then skip it: `applier ddl skip --ts … --table …`"
 )
-_NEW_TABLE: Final = (
+_OUT_TOO: Final = Remedy(
+    "selection.exclude-other-object",
+    "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier ddl skip --ts … --table …`",
+)
+_NEW_TABLE: Final = Remedy(
+    "selection.make-table-under-new-name",
     "Make the table in the sink under the new name, with the rows that upstream's had as of this commit_ts (none, if upstream rotates a "
-    "log), then skip the DDL: `applier ddl skip --ts … --table …`. Or leave the new name out by source.tables"
+    "log), then skip the DDL: `applier ddl skip --ts … --table …`. Or leave the new name out by source.tables",
 )
-_SWAPPED: Final = (
+_SWAPPED: Final = Remedy(
+    "selection.move-table-out-of-the-way",
     "In the sink, rename the table that has the new name to one that upstream does not use. Make this one under its new name, with the "
     "rows that upstream's had as of this commit_ts (none, if upstream rotates a log). "
-    "Then skip the DDL: `applier ddl skip --ts … --table …`. Later ones are applied if source.tables takes the table in under both names"
+    "Then skip the DDL: `applier ddl skip --ts … --table …`. Later ones are applied if source.tables takes the table in under both names",
 )
-_BOTH_OR_NONE: Final = (
+_BOTH_OR_NONE: Final = Remedy(
+    "selection.exclude-or-include-both",
     "Let source.tables leave out this table too, or take in the copy as well. This time: make the change in the sink by hand, "
-    "then skip it: `applier ddl skip --ts … --table …`"
+    "then skip it: `applier ddl skip --ts … --table …`",
 )
-_OTHER_ROUTES: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+_OTHER_ROUTES: Final = Remedy(
+    "selection.route-to-distinct-names", 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+)
 
 SCHEMA_KINDS: Final = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.ALTER_SCHEMA, DdlKind.DROP_SCHEMA})
 SEVERAL_TABLES: Final = frozenset({"rename_table", "rename_tables", "exchange_partition", "create_tables", "create_view", "drop_view"})
@@ -184,5 +193,5 @@ def _with_sink_names(ddl: DdlEvent, selection: TableSelection, tables: Iterable[
     return routed or _refused(ddl, "the applier cannot give the tables of this statement the sink's names", _BY_HAND)
 
 
-def _refused(ddl: DdlEvent, why: str, remedy: str) -> DdlEvent:
+def _refused(ddl: DdlEvent, why: str, remedy: Remedy) -> DdlEvent:
     return replace(ddl, refusal=DdlRefusal(why, remedy))

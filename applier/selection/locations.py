@@ -13,6 +13,7 @@ from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableMove
 from applier.model.range_report import TableRows
+from applier.model.remedy import Remedy
 from applier.selection.selection import EVERYTHING, TableSelection
 
 LEFT_OUT: Final = FoldedName("", "")
@@ -24,8 +25,12 @@ BEGUN: Final = FoldedName("", "")
 Changes: TypeAlias = Mapping[FoldedName, FoldedName | None]
 """New locations; None: the table has none any more."""
 
-_NEW_REPLICA: Final = "Restore the earlier setting. To have the table so, create a new replica from a dump, with another `name`"
-_OTHER_NAME: Final = 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+_NEW_REPLICA: Final = Remedy(
+    "selection.restore-route", "Restore the earlier setting. To have the table so, create a new replica from a dump, with another `name`"
+)
+_OTHER_NAME: Final = Remedy(
+    "selection.route-each-table-once", 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
+)
 
 
 class Locations:

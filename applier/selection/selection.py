@@ -21,6 +21,7 @@ from typing import Final
 from applier.ddl import ddl_type_name
 from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.model.events import DdlEvent, RowOperation, TableName
+from applier.model.remedy import Remedy
 from applier.selection.table_filter import ALL_TABLES, PatternError, SchemaPart, TableFilter, TablePattern, compiled, parse_pattern
 
 ALL_ROWS: Final = "all_dml"
@@ -29,7 +30,7 @@ ALL_DDLS: Final = "all_ddl"
 KINDS: Final = frozenset({*RowOperation, ALL_ROWS, ALL_DDLS, *DDL_TYPE_NAMES.values()})
 """What ``ignore`` may name: kinds of rows and DDL types. TiCDC's spelling, with blanks for the underscores, is read too."""
 
-_REMEDY: Final = "Name insert, update, delete, all_dml, all_ddl or a DDL type, as under [ddl]"
+_REMEDY: Final = Remedy("selection.name-event-types", "Name insert, update, delete, all_dml, all_ddl or a DDL type, as under [ddl]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ class EventFilter:
         try:
             return cls(tables, kinds, tuple(map(compiled, statements)))
         except re.error as error:
-            raise PatternError(f"has a regular expression that cannot be read ({error})", "Correct ignore_sql") from None
+            raise PatternError(
+                f"has a regular expression that cannot be read ({error})", Remedy("selection.correct-ignore-sql", "Correct ignore_sql")
+            ) from None
 
     def ignored_rows(self, table: TableName) -> frozenset[RowOperation]:
         """Return which row changes of a table are left out."""
@@ -66,7 +69,10 @@ class EventFilter:
 
 _PIECE: Final = re.compile(r"\{(schema|table)\}|`((?:``|[^`])+)`|([0-9A-Za-z_$\x80-\U0010FFFF-]+)")
 
-_TO_REMEDY: Final = 'Write "schema.table" with {schema} and {table} for upstream\'s names: "archive.{table}", "copy_{schema}.{table}"'
+_TO_REMEDY: Final = Remedy(
+    "selection.write-route",
+    'Write "schema.table" with {schema} and {table} for upstream\'s names: "archive.{table}", "copy_{schema}.{table}"',
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +195,11 @@ def _rule(text: str) -> re.Pattern[str]:
         rule = compiled(text)
     except re.error as error:
         message = f"has a regular expression that cannot be read: {text!r} ({error})"
-        raise PatternError(message, "Correct the expression") from None
+        raise PatternError(message, Remedy("selection.correct-name-expression", "Correct the expression")) from None
     if rule.groups != 1:
-        remedy = r"Put the changed table's name into one group, the others into (?:…): ^_(.+)_(?:new|gho)$"
+        remedy = Remedy(
+            "selection.put-name-into-group", r"Put the changed table's name into one group, the others into (?:…): ^_(.+)_(?:new|gho)$"
+        )
         raise PatternError(f"has a regular expression without exactly one group: {text!r}", remedy)
     return rule
 

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Final
 
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 
 ANY: Final = "*"
 """The text of a pattern that every name matches."""
@@ -36,7 +37,7 @@ _OF_CLASS: Final = {r"\d": "0-9", r"\w": "0-9A-Za-z_", r"\s": r"\t\n\f\r "}
 class PatternError(ValueError):
     """A rule that cannot be read. ``remedy`` says what to write instead."""
 
-    def __init__(self, problem: str, remedy: str) -> None:
+    def __init__(self, problem: str, remedy: Remedy) -> None:
         super().__init__(problem)
         self.remedy = remedy
 
@@ -80,10 +81,15 @@ def parse_pattern(text: str) -> TablePattern:
     """Read ``schema.table``. PatternError."""
     schema, rest = _part(text, text)
     if not rest.startswith("."):
-        raise PatternError(f"has no table: {text!r}", 'Write "schema.table"; "shop.*" for all tables of a schema')
+        raise PatternError(
+            f"has no table: {text!r}", Remedy("selection.write-schema-table", 'Write "schema.table"; "shop.*" for all tables of a schema')
+        )
     table, rest = _part(rest[1:], text)
     if rest:
-        raise PatternError(f"goes on after the table: {rest!r}", 'Quote names with special characters: "`a.b`.`c-d`"')
+        raise PatternError(
+            f"goes on after the table: {rest!r}",
+            Remedy("selection.quote-special-characters", 'Quote names with special characters: "`a.b`.`c-d`"'),
+        )
     return TablePattern(schema, table)
 
 
@@ -92,13 +98,19 @@ def _part(text: str, whole: str) -> tuple[NamePattern, str]:
     if text.startswith("/"):
         found = _REGULAR.match(text)
         if found is None:
-            raise PatternError(f"has a regular expression that never ends: {whole!r}", "End it with a slash; \\/ is a slash inside of it")
+            raise PatternError(
+                f"has a regular expression that never ends: {whole!r}",
+                Remedy("selection.end-with-slash", "End it with a slash; \\/ is a slash inside of it"),
+            )
         return NamePattern(found[0], _compiled(_as_in_tidb(found[1]), whole)), text[found.end() :]
     for mark, quoted in (('"', _DOUBLE_QUOTED), ("`", _BACKQUOTED)):
         if text.startswith(mark):
             found = quoted.match(text)
             if found is None:
-                raise PatternError(f"has a quoted name that never ends: {whole!r}", f"End it with {mark}; double a {mark} inside of it")
+                raise PatternError(
+                    f"has a quoted name that never ends: {whole!r}",
+                    Remedy("selection.end-with-quote", f"End it with {mark}; double a {mark} inside of it"),
+                )
             name = re.escape(found[1].replace(mark * 2, mark))
             return NamePattern(found[0], _compiled(_whole(name), whole), is_literal=True), text[found.end() :]
     return _wildcards(text, whole)
@@ -122,11 +134,15 @@ def _wildcards(text: str, whole: str) -> tuple[NamePattern, str]:
             continue
         else:
             raise PatternError(
-                f"has a special character: {text[at]!r} in {whole!r}", 'Quote the name ("shop.`a-b`"), or put a \\ before it'
+                f"has a special character: {text[at]!r} in {whole!r}",
+                Remedy("selection.quote-or-escape-name", 'Quote the name ("shop.`a-b`"), or put a \\ before it'),
             )
         at = found.end()
     if not at:
-        raise PatternError(f"has an empty name: {whole!r}", 'Write "schema.table"; "shop.*" for all tables of a schema')
+        raise PatternError(
+            f"has an empty name: {whole!r}",
+            Remedy("selection.write-table-pattern", 'Write "schema.table"; "shop.*" for all tables of a schema'),
+        )
     return NamePattern(text[:at], _compiled(_whole(expression), whole), is_literal), text[at:]
 
 
@@ -165,7 +181,10 @@ def _compiled(expression: str, whole: str) -> re.Pattern[str]:
     try:
         return compiled(expression)
     except re.error as error:
-        raise PatternError(f"has a regular expression that cannot be read: {whole!r} ({error})", "Correct the expression") from None
+        raise PatternError(
+            f"has a regular expression that cannot be read: {whole!r} ({error})",
+            Remedy("selection.correct-table-expression", "Correct the expression"),
+        ) from None
 
 
 ReadLines = Callable[[str], Iterable[str]]
@@ -204,7 +223,10 @@ class TableFilter:
         for line in map(str.strip, lines):
             if line.startswith("@"):
                 if read_lines is None:
-                    raise PatternError(f"names a file inside of a file: {line!r}", "Name it in the configuration")
+                    raise PatternError(
+                        f"names a file inside of a file: {line!r}",
+                        Remedy("selection.name-in-configuration", "Name it in the configuration"),
+                    )
                 rules += cls.parse(read_lines(line[1:])).rules
             elif line and not line.startswith("#"):
                 rules.append(Rule(parse_pattern(line.removeprefix("!")), not line.startswith("!")))

@@ -1,6 +1,7 @@
 """Whether a DELETE has found the rows that it must find."""
 
 from applier.model.errors import RowRefused
+from applier.model.remedy import Remedy
 from applier.planner.statement import Statement
 
 
@@ -10,8 +11,11 @@ def check_deleted(statement: Statement, rows: int) -> None:
     if statement.deletes_exactly and rows != statement.rows:
         raise RowRefused(
             "the sink's table has no key, and it lacks a row that upstream has deleted",
-            remedy="Compare the table with upstream's. Without a key, upstream must send old values "
-            "(output-old-value = true of a changefeed, binlog_row_image = FULL of a server)",
+            remedy=Remedy(
+                "sink.compare-keyless-table",
+                "Compare the table with upstream's. Without a key, upstream must send old values "
+                "(output-old-value = true of a changefeed, binlog_row_image = FULL of a server)",
+            ),
             table=statement.table,
             min_ts=statement.min_ts,
             max_ts=statement.max_ts,

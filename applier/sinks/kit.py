@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection
 
 from applier.model.errors import ConfigError
 from applier.model.finding import CheckFinding
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.port import Sink
 from applier.sinks.settings import SinkSettings
@@ -71,4 +72,7 @@ class SinkKit(ABC):
     def grants(self, file: str, *, user: str, host: str, schemas: Sequence[str], bookkeeping: str) -> Iterable[str]:
         """Yield the statements that give a user of the sink its privileges. ``file`` of ``sql/`` says what the user is for."""
         del file, user, host, schemas, bookkeeping
-        raise ConfigError(f"{self.local} has no users", remedy="Let the applier's user of the system write the file and its directory")
+        raise ConfigError(
+            f"{self.local} has no users",
+            remedy=Remedy("cli.let-user-write-grants", "Let the applier's user of the system write the file and its directory"),
+        )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from applier.model.errors import ApplierError, FatalSinkError, RowRefused
 from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, reason_of
+from applier.model.remedy import Remedy
 from applier.planner.statement import Statement, StatementRows
 from applier.sinks.quarantine import Quarantined
 
@@ -89,7 +90,10 @@ class RefusedRows:
         if self._unexpected > at_most:
             raise FatalSinkError(
                 f"the database refuses more than {at_most} rows of one transaction",
-                remedy="Compare the sink's tables with upstream's. `applier skip --ts … --table …` skips one upstream transaction",
+                remedy=Remedy(
+                    "sink.compare-refused-rows",
+                    "Compare the sink's tables with upstream's. `applier skip --ts … --table …` skips one upstream transaction",
+                ),
                 reason=event.error,
                 **event.facts,
             )

@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection
 
 from applier.database.address import BadAddress, parse_address
 from applier.model.errors import ConfigError
+from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.port import Sink
@@ -81,10 +82,10 @@ def task_modules() -> Iterator[str]:
         yield f"{entry.package}.writer"
 
 
-def url_form() -> str:
+def url_form() -> Remedy:
     """Return the remedy that shows the URL of each database."""
     *others, last = [form for entry in _SINKS for form in entry.urls.values() if form]
-    return f"Write {', '.join(others)} or {last}"
+    return Remedy("sink.write-url", f"Write {', '.join(others)} or {last}")
 
 
 def _kit(text: str) -> SinkKit:
@@ -99,8 +100,8 @@ def _kit(text: str) -> SinkKit:
 def _unsupported(driver: str) -> BadAddress:
     choices = [name for entry in _SINKS for name, form in entry.urls.items() if form]
     near = [name for name in choices if name.startswith(driver)] or get_close_matches(driver, choices, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    return BadAddress(f"names a kind of database that is not supported: {driver!r}", hint + url_form())
+    hint = Remedy("sink.correct-driver", f"Did you mean {near[0]!r}?") if near else NO_REMEDY
+    return BadAddress(f"names a kind of database that is not supported: {driver!r}", hint.then(url_form()))
 
 
 def _refused(bad: BadAddress) -> ConfigError:

@@ -12,12 +12,14 @@ from applier.ddl import parse_ddl
 from applier.ddl.tokens import DdlSyntaxError, scan
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.model.remedy import Remedy
 
-_ELSEWHERE: Final = (
+_ELSEWHERE: Final = Remedy(
+    "sink.move-bookkeeping",
     'Move the bookkeeping to another schema ([sink] schema = "…"; docs/sink.md), or leave upstream\'s schema out: '
-    'tables = ["*.*", "!schema.*"] under [source]'
+    'tables = ["*.*", "!schema.*"] under [source]',
 )
-_LEAVE_OUT: Final = 'Leave upstream\'s schema out: tables = ["*.*", "!schema.*"] under [source]'
+_LEAVE_OUT: Final = Remedy("sink.exclude-bookkeeping-schema", 'Leave upstream\'s schema out: tables = ["*.*", "!schema.*"] under [source]')
 
 
 class Reserved(NamedTuple):

@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, RetryableSinkError, UnknownOutcome
 from applier.model.rejected_event import EventPlace, RejectedEvent
+from applier.model.remedy import Remedy
 from applier.planner.statement import Phase, Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
@@ -227,7 +228,10 @@ def _read(session: WriteSession, statement: Statement) -> dict[int, Sequence[Any
     if len(rows) != len(found):
         raise NeedsOperator(
             "several rows of the sink have the key of one row of upstream",
-            remedy="Give the sink's table the primary or unique key that it has upstream, and delete the rows that upstream lacks",
+            remedy=Remedy(
+                "sink.add-upstream-key",
+                "Give the sink's table the primary or unique key that it has upstream, and delete the rows that upstream lacks",
+            ),
             **_facts(statement),
         )
     return rows

@@ -8,6 +8,7 @@ from typing import Final
 from applier.model.errors import SourceError
 from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.port import RangeReader, Record, Source
 
 POLL_S: Final = 0.5
@@ -71,7 +72,7 @@ def follow(source: Source, choice: PeekChoice, begun: Mapping[Stream, Offset]) -
 def _new_range(stream: Stream, extent: PartitionExtent, position: Offset | None, start: Offset | None) -> RangeId:
     # At ``start`` nothing was read yet: an offset that the partition has not reached is waited for.
     if position is not None and position != start and extent.end < position:
-        remedy = "Start the command again: the topic was created again, or its records were deleted"
+        remedy = Remedy("source.start-command-again", "Start the command again: the topic was created again, or its records were deleted")
         raise SourceError("the partition ends before what was read of it", remedy=remedy, kind="recreated", **stream._asdict())
     return _range(stream, extent, position)
 
@@ -81,7 +82,7 @@ def _chosen(streams: Collection[Stream], choice: PeekChoice) -> list[Stream]:
     if not chosen:
         raise SourceError(
             "the partition does not exist",
-            remedy=f"The partitions are: {', '.join(map(str, sorted(streams)))}",
+            remedy=Remedy("source.show-partitions", f"The partitions are: {', '.join(map(str, sorted(streams)))}"),
             kind="unknown_partition",
             topic=choice.topic,
             partition=choice.partition,
@@ -94,7 +95,7 @@ def _range(stream: Stream, extent: PartitionExtent, start: Offset | None) -> Ran
     if start is not None and start < extent.earliest:
         raise SourceError(
             "the records at this offset are gone",
-            remedy=f"The partition now begins at offset {extent.earliest}",
+            remedy=Remedy("source.show-partition-begin", f"The partition now begins at offset {extent.earliest}"),
             kind="retention",
             topic=stream.topic,
             partition=stream.partition,

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from applier.model.errors import ApplierError, SourceError, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 
 # --- task packing ----------------------------------------------------------------------------------------------------
@@ -43,9 +44,10 @@ MAX_FAILED_JOBS: Final = 16
 MAX_SINGLE_FAILURES: Final = 3
 """An accident kills a listener once (the kernel, an operator). A range that fails so often in a row, alone in its job, is the cause."""
 
-REMEDY: Final = (
+REMEDY: Final = Remedy(
+    "spark.look-for-killed-worker",
     "See the logs of the executors and of the system. If the kernel killed that process for lack of memory, give Spark more under "
-    "[spark.conf], or fewer cores. `applier inspect --topic … --partition … --from …` shows the records"
+    "[spark.conf], or fewer cores. `applier inspect --topic … --partition … --from …` shows the records",
 )
 
 

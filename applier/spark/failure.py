@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
 from applier.model.errors import ApplierError, ConfigError, JobAborted, SparkRestartedTooOften, SparkSessionLost
+from applier.model.remedy import Remedy
 
 UNANSWERED: Final = (Py4JError, OSError)
 """How a call to a JVM fails; a dead one refuses the connection, which py4j passes on unchanged."""
@@ -20,10 +21,17 @@ REFUSED_SETTING: Final = "SparkIllegalArgumentException"
 NAMED_TASK: Final = re.compile(r"Task (\d+) in stage \S+ failed \d+ times")
 NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
 
-SPACE_REMEDY: Final = "Free space in spark.local.dir on each machine, or set a directory with more space under [spark.conf]"
-SESSION_REMEDY: Final = "See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]"
-PREPARED_AGAIN: Final = "The applier prepares them again by itself. If this repeats, the log above says why Spark ended"
-EXECUTORS_REMEDY: Final = "See the logs of the driver and of the executors"
+SPACE_REMEDY: Final = Remedy(
+    "spark.free-local-dir-space", "Free space in spark.local.dir on each machine, or set a directory with more space under [spark.conf]"
+)
+SESSION_REMEDY: Final = Remedy(
+    "spark.raise-driver-memory",
+    "See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]",
+)
+PREPARED_AGAIN: Final = Remedy(
+    "spark.see-why-spark-ended", "The applier prepares them again by itself. If this repeats, the log above says why Spark ended"
+)
+EXECUTORS_REMEDY: Final = Remedy("spark.see-driver-and-executor-logs", "See the logs of the driver and of the executors")
 
 MAX_CAUSE: Final = 500
 """Characters of Spark's text that an error quotes, for each of two lines: a stack trace would hide the message."""
@@ -49,11 +57,16 @@ def start_failed(error: Py4JError | OSError) -> ApplierError:
     """Return our error for a context that does not start. ConfigError if Spark refuses a setting: a retry cannot help."""
     # A JVM that ends itself, because it can write to no directory of its own, only closes the connection.
     if isinstance(error, OSError | Py4JNetworkError):
-        remedy = "Its Java process has ended: see its output above. Most often it cannot write to spark.local.dir, or lacks memory"
+        remedy = Remedy(
+            "spark.see-java-output",
+            "Its Java process has ended: see its output above. Most often it cannot write to spark.local.dir, or lacks memory",
+        )
     elif REFUSED_SETTING in _text(error):
-        return ConfigError("Spark refuses a setting", remedy="Change it under [spark.conf]", cause=_cause(_text(error)))
+        return ConfigError(
+            "Spark refuses a setting", remedy=Remedy("spark.change-spark-conf", "Change it under [spark.conf]"), cause=_cause(_text(error))
+        )
     else:
-        remedy = "Check spark.master, and whether the cluster runs and has free resources"
+        remedy = Remedy("spark.check-spark-master", "Check spark.master, and whether the cluster runs and has free resources")
     return SparkSessionLost("Spark does not start", remedy=remedy, cause=_cause(_text(error)))
 
 
@@ -110,7 +123,10 @@ class RestartLimit:
         if len(recent) > MAX_LOSSES:
             raise SparkRestartedTooOften(
                 "Spark restarted too often",
-                remedy="See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]",
+                remedy=Remedy(
+                    "spark.stop-restarting",
+                    "See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]",
+                ),
                 losses=len(recent),
                 within_s=round(now - recent[0]),
             )

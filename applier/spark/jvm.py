@@ -25,10 +25,14 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.spark.foreign_output import QUIET_S, ForeignOutput
 
 NOISE: Final = ("WARNING: Using incubator modules: ",)
-REMEDY: Final = "The lines above say why. Spark needs Java 17 or newer: set JAVA_HOME to it. [spark.conf] may also ask for too much memory"
+REMEDY: Final = Remedy(
+    "spark.install-java",
+    "The lines above say why. Spark needs Java 17 or newer: set JAVA_HOME to it. [spark.conf] may also ask for too much memory",
+)
 DRAIN_S: Final = 10.0
 """How long the JVM may take to end at exit; it deletes its temporary files."""
 

@@ -17,6 +17,7 @@ from pyspark import SparkContext
 
 from applier import __version__
 from applier.model.errors import ApplierError, ConfigError
+from applier.model.remedy import Remedy
 from applier.spark.failure import job_failed
 
 NEEDED: Final = ("confluent_kafka", "cramjam", "lz4", "msgspec", "pymysql", "sqlalchemy")
@@ -112,8 +113,11 @@ def _refusal(found: WorkerPython) -> ConfigError:
     return ConfigError(
         "the Python of Spark's workers cannot run applier",
         remedy=(
-            f"Set the environment variable PYSPARK_PYTHON (or spark.pyspark.python under [spark.conf]) to a Python {VERSION} "
-            f"that has applier {__version__}; this command runs in {sys.executable}. Without either, workers use that one"
+            Remedy(
+                "spark.set-pyspark-python",
+                f"Set the environment variable PYSPARK_PYTHON (or spark.pyspark.python under [spark.conf]) to a Python {VERSION} "
+                f"that has applier {__version__}; this command runs in {sys.executable}. Without either, workers use that one",
+            )
         ),
         python=found.path,
         host=found.host,

@@ -14,6 +14,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 
 from applier.model.errors import ApplierError, ConfigError
+from applier.model.remedy import Remedy
 from applier.spark import java_options
 from applier.spark.class_archive import archive_options
 from applier.spark.failure import UNANSWERED
@@ -165,7 +166,9 @@ def refuse_speculation(properties: Mapping[str, str]) -> None:
     if properties.get(PROPERTY, "").strip().lower() == "true":
         raise ConfigError(
             'spark.speculation repeats tasks that write, which sink.consistency = "row" does not allow',
-            remedy='Remove "spark.speculation" from [spark.conf], from spark-submit and from spark-defaults.conf',
+            remedy=Remedy(
+                "spark.remove-speculation", 'Remove "spark.speculation" from [spark.conf], from spark-submit and from spark-defaults.conf'
+            ),
             property=PROPERTY,
         )
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from prometheus_client import make_wsgi_app
 
 from applier.model.errors import ApplierError
+from applier.model.remedy import Remedy
 from applier.status.history import RecentHistory
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.status.replica_access import ReplicaAccess
@@ -53,7 +54,7 @@ class Answer:
         return cls(status, json.dumps(value).encode() + b"\n", headers=headers)
 
     @classmethod
-    def refusal(cls, status: HTTPStatus, error: str, remedy: str, *headers: tuple[str, str]) -> Self:
+    def refusal(cls, status: HTTPStatus, error: str, remedy: Remedy, *headers: tuple[str, str]) -> Self:
         """Return why a request is refused, and what to do."""
         return cls.of({"error": error, "remedy": remedy}, status, *headers)
 
@@ -151,10 +152,12 @@ if TYPE_CHECKING:
 COMMANDS: Final = frozenset({"/api/pause", "/api/resume"})
 OPEN: Final = frozenset({"/metrics", "/healthz", "/readyz"})
 """Asked by scrapers and supervisors under whatever name they use. They show no names of tables, statements or errors."""
-_UNKNOWN_HOST: Final = "Add the name to [http] names, or use the IP address"
-_NO_TOKEN: Final = "Set [http] token_file, or use `applier pause` and `applier resume`"  # noqa: S105 - a remedy
-_WRONG_TOKEN: Final = "Send the header Authorization: Bearer TOKEN with the token of [http] token or token_file"  # noqa: S105 - a remedy
-_PATHS: Final = "Use /, /status, /history, /ddls, /quarantine, /last-end, /metrics, /healthz or /readyz"
+_UNKNOWN_HOST: Final = Remedy("status.add-host-name", "Add the name to [http] names, or use the IP address")
+_NO_TOKEN: Final = Remedy("status.set-token-file", "Set [http] token_file, or use `applier pause` and `applier resume`")
+_WRONG_TOKEN: Final = Remedy(
+    "status.send-token", "Send the header Authorization: Bearer TOKEN with the token of [http] token or token_file"
+)
+_PATHS: Final = Remedy("status.use-known-path", "Use /, /status, /history, /ddls, /quarantine, /last-end, /metrics, /healthz or /readyz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +268,9 @@ class StatusApp:
 
 
 def _not_allowed(methods: str) -> Answer:
-    return Answer.refusal(HTTPStatus.METHOD_NOT_ALLOWED, f"only {methods} is allowed here", "Use that method", ("Allow", methods))
+    return Answer.refusal(
+        HTTPStatus.METHOD_NOT_ALLOWED, f"only {methods} is allowed here", Remedy("status.use-method", "Use that method"), ("Allow", methods)
+    )
 
 
 def _status(is_well: bool) -> HTTPStatus:  # noqa: FBT001 - its only argument

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.status.app import PageParts, StatusApp, names_of
 from applier.status.history import RecentHistory
 from applier.status.replica_access import ReplicaAccess
@@ -137,10 +138,12 @@ def _is_v6(host: str) -> bool:
 def _refused(host: str, port: int, error: Exception) -> ConfigError:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         message, kind = "the address of the HTTP server is in use", "in_use"
-        remedy = 'Stop the process that uses it (another applier?), or set [http] listen to another port, or to "off"'
+        remedy = Remedy(
+            "status.free-http-port", 'Stop the process that uses it (another applier?), or set [http] listen to another port, or to "off"'
+        )
     else:
         message, kind = "the HTTP server cannot listen at this address", "address"
-        remedy = "Set [http] listen to an address of this machine, like 127.0.0.1:9464"
+        remedy = Remedy("status.set-http-listen", "Set [http] listen to an address of this machine, like 127.0.0.1:9464")
     return ConfigError(message, remedy=remedy, kind=kind, key="http.listen", host=host, port=port, reason=str(error))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from applier.model.errors import RetryableSinkError
+from applier.model.remedy import Remedy
 from applier.model.timeline import DIGITS, Timeline
 from applier.sinks.bookkeeping.glance import Glance
 from applier.sinks.bookkeeping.pause_table import SqlPauseStore
@@ -90,7 +91,9 @@ class SinkAccess:
     def _answer(self, name: str, work: Callable[[Connection], Document]) -> Document:
         # A server that does not answer would otherwise hold one thread per request.
         if not self._asking.acquire(timeout=PATIENCE_S):
-            raise RetryableSinkError("the sink does not answer", remedy="Look at the state of the run on this page")
+            raise RetryableSinkError(
+                "the sink does not answer", remedy=Remedy("status.look-at-page", "Look at the state of the run on this page")
+            )
         try:
             known = self._answers.get(name)
             if known is not None and time.monotonic() - known[0] < FRESH_S:

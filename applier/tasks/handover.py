@@ -24,14 +24,19 @@ from typing import Final, NamedTuple, TypeVar
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.remedy import Remedy
 from applier.tasks.listen import RangeFailure
 
 T = TypeVar("T")
 
-REMEDY = "The segment is applied again. If this repeats, see the logs of the executors: a lost executor, a full or failing disk"
+REMEDY = Remedy(
+    "tasks.see-executor-logs",
+    "The segment is applied again. If this repeats, see the logs of the executors: a lost executor, a full or failing disk",
+)
 
-_CHANGED: Final = (
-    "The range is read again. If this repeats, something changes the records of the topic, or the binlog, while the applier reads them"
+_CHANGED: Final = Remedy(
+    "tasks.look-for-changed-records",
+    "The range is read again. If this repeats, something changes the records of the topic, or the binlog, while the applier reads them",
 )
 
 
@@ -150,7 +155,10 @@ def _failed_again(failure: RangeFailure) -> JobAborted:
     It proves nothing against the range, which is read again from the stored progress.
     """
     return JobAborted(
-        "the cache holds a failed read of a range", remedy="The range is read again", **_place(failure.range), cause=failure.error.message
+        "the cache holds a failed read of a range",
+        remedy=Remedy("tasks.read-range-again", "The range is read again"),
+        **_place(failure.range),
+        cause=failure.error.message,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, IncompleteInput, NeedsOperator
 from applier.model.rejected_event import RejectedEvent
+from applier.model.remedy import Remedy
 from applier.planner import Moved, PlanTarget, TransactionSet, plan_segments, route
 from applier.planner.keyless import AmbiguousRows, earliest
 from applier.planner.statement import Phase, Statement
@@ -145,7 +146,9 @@ Routed: TypeAlias = tuple[int, bytes | RoutedEnd | Failure]
 NumberedElement: TypeAlias = tuple[int, Element]
 PlannedItem: TypeAlias = Statement | RejectedEvent | TransactionSet
 
-LATER: Final = "The applier writes it later by itself. If a run ends with this message, report it as a defect"
+LATER: Final = Remedy(
+    "tasks.report-unwritten-rows", "The applier writes it later by itself. If a run ends with this message, report it as a defect"
+)
 ANNOUNCED: Final = 0
 """Where the announcements of all segments go, to be read by the driver; segment number n goes to n + 1."""
 

@@ -18,6 +18,7 @@ from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable,
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId, RangeReport, RepeatPoint, ResumePoint, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
+from applier.model.remedy import Remedy
 from applier.model.segment import behind_promise, has_shown_past, is_behind_promise, is_past
 from applier.planner import bytes_key_names, key_names, unique_names
 from applier.sources.port import PlacedRows
@@ -353,7 +354,9 @@ class RangeSummary:
         if self._held > MAX_QUARANTINED:
             raise SourceError(
                 f"more than {MAX_QUARANTINED} events of one range cannot be read",
-                remedy="Find the common cause: `applier inspect --topic … --partition … --from …` shows the events",
+                remedy=Remedy(
+                    "tasks.find-common-cause", "Find the common cause: `applier inspect --topic … --partition … --from …` shows the events"
+                ),
                 kind="too_many_bad_events",
                 topic=event.place.stream.topic,
                 partition=event.place.stream.partition,

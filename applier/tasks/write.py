@@ -12,6 +12,7 @@ from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, JobAborted, RangeChanged, SourceError
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import KeptRecord, RejectedEvent
+from applier.model.remedy import Remedy
 from applier.planner import count_transactions
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteOutcome, WriteState
@@ -49,7 +50,7 @@ class RecordFetcher:
         if self._current is None:
             raise SourceError(
                 "a record for the quarantine is gone from the source",
-                remedy="Retention or compaction has removed it: keep topics and binlogs longer",
+                remedy=Remedy("tasks.keep-topics-longer", "Retention or compaction has removed it: keep topics and binlogs longer"),
                 kind="retention",
                 topic=stream.topic,
                 partition=stream.partition,

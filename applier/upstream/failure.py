@@ -3,19 +3,20 @@
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SourceError
-from applier.model.remedy import SKIP_RECORD
+from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.mysql.errors import DENIED, NoSession, code_of, may_pass, shown_text
 
 BELOW_GC: Final = 8055
 UNKNOWN_VARIABLE: Final = 1193
 _NO_TABLE: Final = frozenset({1049, 1146})
 
-GC_REMEDY: Final = (
+GC_REMEDY: Final = Remedy(
+    "upstream.load-removed-row",
     "Upstream has removed the row's version. Load the row as it is now from upstream into the sink, and skip the record: "
     f"`{SKIP_RECORD}`. Or create the replica again from a dump (README). "
-    "Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages"
+    "Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages",
 )
-_ADDRESS: Final = "Set source.upstream to the TiDB cluster that the changefeed reads"
+_ADDRESS: Final = Remedy("upstream.use-cluster-of-changefeed", "Set source.upstream to the TiDB cluster that the changefeed reads")
 
 
 def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
@@ -32,14 +33,17 @@ def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
     if code in _NO_TABLE:
         return NeedsOperator("upstream has no such table at this time", remedy=_ADDRESS, **facts)
     if code in DENIED:
-        remedy = "Check user and password of source.upstream, and grant the user SELECT on the replicated tables"
+        remedy = Remedy(
+            "upstream.check-user-and-grant-select",
+            "Check user and password of source.upstream, and grant the user SELECT on the replicated tables",
+        )
         return SourceError("upstream refuses access", remedy=remedy, kind="upstream", **facts)
     # The session itself is refused: its variables are not what they were set to.
     if isinstance(cause, NoSession):
         return SourceError(f"upstream: {doing}", remedy=cause.remedy, kind="upstream", **facts)
     words = shown_text(cause)
     message = f"upstream failed while {doing}" + (f": {words}" if words else "")
-    remedy = "Check source.upstream: host, port and TLS, and whether the server runs"
+    remedy = Remedy("upstream.check-host-port-tls", "Check source.upstream: host, port and TLS, and whether the server runs")
     return SourceError(message, remedy=remedy, kind="unreachable" if may_pass(cause) else "upstream", **facts)
 
 

@@ -12,6 +12,7 @@ import stamina
 
 from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, SourceError
 from applier.model.events import Shape, Value
+from applier.model.remedy import Remedy
 from applier.mysql.literals import literal_of
 from applier.mysql.quoting import quote_table
 from applier.planner.port import LookedUpRows
@@ -100,7 +101,7 @@ class _Reading:
 
     def _other_type(self) -> SourceError:
         message = "a value of upstream's table, or a key, does not fit the type of its column"
-        remedy = "Check that source.upstream is the cluster that the changefeed reads"
+        remedy = Remedy("upstream.check-cluster-of-row", "Check that source.upstream is the cluster that the changefeed reads")
         return SourceError(message, remedy=remedy, kind="upstream", table=str(self._shape.upstream_name), snapshot=self._ts)
 
     def _abandon(self) -> None:
@@ -136,4 +137,9 @@ def _queries(table: UpstreamTable, key_places: Sequence[int], keys: Sequence[Seq
         for query, _ in dialect.by_key(head, table.description, [column.shape.name for column in columns], texts):
             yield query
     except FatalSinkError as error:  # a key that no statement can hold
-        raise SourceError(error.message, remedy="Raise max_allowed_packet of upstream", kind="upstream", **error.facts) from error
+        raise SourceError(
+            error.message,
+            remedy=Remedy("upstream.raise-max-allowed-packet", "Raise max_allowed_packet of upstream"),
+            kind="upstream",
+            **error.facts,
+        ) from error

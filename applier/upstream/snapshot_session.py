@@ -8,6 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import SourceError
+from applier.model.remedy import Remedy
 from applier.mysql.errors import NoSession
 from applier.mysql.session import discard, open_reader, read_named, read_undecoded
 from applier.upstream.failure import explained
@@ -50,7 +51,7 @@ class SnapshotSession:
             found = self._connection.execute(text("SELECT @@tidb_snapshot")).scalar_one()
             self.max_packet_bytes = int(self._connection.execute(text("SELECT @@max_allowed_packet")).scalar_one())
         if str(found) != str(self._ts):
-            remedy = "Connect to TiDB directly, not through a proxy that shares sessions"
+            remedy = Remedy("upstream.connect-without-proxy", "Connect to TiDB directly, not through a proxy that shares sessions")
             raise SourceError("upstream has not taken the snapshot", remedy=remedy, kind="upstream", snapshot=self._ts, found=found)
 
     def shown(self, query: str) -> list[dict[str, Any]]:

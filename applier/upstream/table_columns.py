@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import ColumnShape, Flag, Shape, TableName, Value
+from applier.model.remedy import Remedy
 from applier.mysql.quoting import quote_identifier
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql.catalogue import labels_of
@@ -107,7 +108,7 @@ class UpstreamTable:
         if absent := [name for name in names if name.casefold() not in known]:
             raise NeedsOperator(
                 "upstream's table lacks columns of the handle key",
-                remedy="Check that source.upstream is the cluster that the changefeed reads",
+                remedy=Remedy("upstream.check-cluster-of-table", "Check that source.upstream is the cluster that the changefeed reads"),
                 table=str(self.name),
                 columns=",".join(absent),
             )
@@ -124,7 +125,7 @@ def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]
     if word not in _TYPES:
         raise NeedsOperator(
             "upstream's table has a column of an unsupported type",
-            remedy="Leave the table out of the changefeed",
+            remedy=Remedy("upstream.exclude-table", "Leave the table out of the changefeed"),
             table=str(table),
             column=name,
             type=sql_type,

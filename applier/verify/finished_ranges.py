@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
+from applier.model.remedy import Remedy
 from applier.verify.difference import RangeResult
 from applier.verify.private_file import write_private
 from applier.verify.reader import Checksum, Key, Scope
@@ -68,7 +69,7 @@ class FinishedRanges:
         self._saved_at = time.monotonic()
 
     def _read(self, path: Path) -> dict[str, Entry]:
-        remedy = "Name another file, or delete this one to begin from the start"
+        remedy = Remedy("verify.name-other-file", "Name another file, or delete this one to begin from the start")
         try:
             document: Any = json.loads(path.read_text(encoding="utf-8"))
             if document["format"] != FORMAT or document["of"] != self._identity:

@@ -10,6 +10,7 @@ from typing import Final
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.model.errors import RowRefused
 from applier.model.events import Value
+from applier.model.remedy import Remedy
 from applier.mysql.literals import GREATEST_FLOAT
 from applier.verify.table_pair import ColumnPair
 
@@ -35,7 +36,7 @@ def require_held(column: ColumnPair, value: Value) -> None:
     if reason:
         raise RowRefused(
             f"the sink's column cannot hold a value: {reason}",
-            remedy="Give the sink's column the definition that it has upstream",
+            remedy=Remedy("verify.define-column-like-upstream", "Give the sink's column the definition that it has upstream"),
             column=column.sink.name,
             sink_type=column.sink.description.sql_type,
         )
@@ -52,7 +53,7 @@ def require_certainty(column: ColumnPair, value: Value) -> None:
     if isinstance(value, str) and not value.isascii() and column.sink.charset.casefold() not in EXACT | {""}:
         raise RowRefused(
             "a row with an ENUM of ordinal 0 cannot be written by a strict session, and only one would refuse a character that is missing",
-            remedy="Write the row by hand",
+            remedy=Remedy("verify.write-row-by-hand", "Write the row by hand"),
             column=column.sink.name,
             charset=column.sink.charset,
         )

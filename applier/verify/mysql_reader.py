@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of, translate
 from applier.mysql.session import ServerSession, discard, read_checked
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
@@ -34,10 +35,14 @@ _CHANGED: Final = frozenset({1049, 1054, 1146})
 """The codes of a schema, a column and a table that were there when the catalogue was read."""
 _GC: Final = 8055
 _NO_TABLE: Final = frozenset({1049, 1142, 1146})
-_REACH_UPSTREAM: Final = "Check --upstream (or source.upstream), its password (APPLIER_UPSTREAM_PASSWORD), TLS, and whether the server runs"
-_GC_REMEDY: Final = (
+_REACH_UPSTREAM: Final = Remedy(
+    "verify.check-upstream",
+    "Check --upstream (or source.upstream), its password (APPLIER_UPSTREAM_PASSWORD), TLS, and whether the server runs",
+)
+_GC_REMEDY: Final = Remedy(
+    "verify.catch-up-before-gc",
     "Upstream's garbage collection has removed the state of the sink's checkpoint. Let the applier catch up, or raise "
-    "tidb_gc_life_time upstream before it falls behind further, and run this command again"
+    "tidb_gc_life_time upstream before it falls behind further, and run this command again",
 )
 
 
@@ -179,7 +184,7 @@ class MysqlReader:
             # A warning says that an expression did not give the value: a checksum of it would prove nothing.
             raise FatalSinkError(
                 "a comparison raised a warning of the server, so its result is not certain",
-                remedy="If the code is 1301, raise max_allowed_packet of this server",
+                remedy=Remedy("verify.raise-max-allowed-packet", "If the code is 1301, raise max_allowed_packet of this server"),
                 database=self._side,
                 table=str(pair.name),
                 code=code,
@@ -202,6 +207,6 @@ class MysqlReader:
         if code in _CHANGED and "table" in facts:
             return TableChanged("a table was changed while it was compared", code=code, **facts)
         if code in _TIMED_OUT:
-            remedy = "Set a smaller --chunk-rows, or a longer --statement-timeout"
+            remedy = Remedy("verify.set-smaller-chunks", "Set a smaller --chunk-rows, or a longer --statement-timeout")
             return FatalSinkError(f"a statement ran for too long while {doing}", remedy=remedy, code=code, **facts)
         return translate(error, doing, **facts)

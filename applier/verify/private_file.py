@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 
 def write_private(path: Path, pieces: Iterable[str]) -> None:
@@ -23,5 +24,7 @@ def write_private(path: Path, pieces: Iterable[str]) -> None:
             raise
     except OSError as error:
         raise ConfigError(
-            f"a file cannot be written: {error.strerror}", remedy="Check the path, and the free space", path=str(path)
+            f"a file cannot be written: {error.strerror}",
+            remedy=Remedy("verify.check-path-and-space", "Check the path, and the free space"),
+            path=str(path),
         ) from error

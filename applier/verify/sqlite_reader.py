@@ -11,6 +11,7 @@ from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.address import database_path
@@ -148,7 +149,9 @@ class SqliteReader:
             if not self._path.exists():
                 raise FatalSinkError(
                     "there is no database file yet",
-                    remedy="Run `applier catchup` first, which makes the file. Or correct [sink] url",
+                    remedy=Remedy(
+                        "verify.make-file-or-correct-url", "Run `applier catchup` first, which makes the file. Or correct [sink] url"
+                    ),
                     path=str(self._path),
                 )
             connection = sqlite3.connect(

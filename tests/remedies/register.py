@@ -4,17 +4,15 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.remedies.finder import Remedy
-
 REGISTER = Path(__file__).with_name("register.toml")
 WALK, SHOWN, NOT_WALKED = "walk", "shown", "not_walked"
 KINDS = (WALK, SHOWN, NOT_WALKED)
 
 
 class Entry(NamedTuple):
-    """What the register says of a remedy. ``text`` names a test, or gives the reason why there is none."""
+    """What the register says of the remedy ``id``. ``text`` names a test, or gives the reason why there is none."""
 
-    remedy: Remedy
+    id: str
     kind: str
     text: str
 
@@ -22,18 +20,12 @@ class Entry(NamedTuple):
 def read_register() -> list[Entry]:
     """Read the register; a ValueError names what is wrong in it."""
     found = tomllib.loads(REGISTER.read_text(encoding="utf-8"))
-    return [_entry(Remedy(module, text), said) for module, texts in found.items() for text, said in texts.items()]
+    return [_entry(f"{area}.{name}", said) for area, names in found.items() for name, said in names.items()]
 
 
-def _entry(remedy: Remedy, said: dict[str, str]) -> Entry:
+def _entry(identifier: str, said: dict[str, str]) -> Entry:
     if len(said) != 1 or not set(said) <= set(KINDS) or not all(said.values()):
-        message = f"{remedy.module}: {remedy.text!r}: write exactly one of {', '.join(KINDS)}"
+        message = f"{identifier}: write exactly one of {', '.join(KINDS)}"
         raise ValueError(message)
     ((kind, text),) = said.items()
-    return Entry(remedy, kind, text)
-
-
-def line_of(remedy: Remedy) -> str:
-    """Return the line to add to the register for a new remedy."""
-    text = remedy.text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'["{remedy.module}"]  "{text}" = {{ walk = "tests/remedies/…::test_…" }}'
+    return Entry(identifier, kind, text)

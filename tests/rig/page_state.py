@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from applier.model.errors import FatalSinkError, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
+from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.app import PageParts, StatusApp
 from applier.status.history import RecentHistory
@@ -91,7 +92,9 @@ class Records:
 
     def _check(self):
         if self.is_away:
-            raise RetryableSinkError("connecting failed: can't connect to 'db.internal'", remedy="Check that the server runs")
+            raise RetryableSinkError(
+                "connecting failed: can't connect to 'db.internal'", remedy=Remedy("test.remedy", "Check that the server runs")
+            )
 
     def ddls(self):
         self._check()
@@ -219,6 +222,8 @@ def page_of(name="idle", token=""):
 def ended():
     return FatalSinkError(
         "the database refused a row: Unknown column 'discount' in 'field list'",
-        remedy="Look at the table in the sink. `applier ddl list` shows which DDL was skipped: run it by hand, then start again",
+        remedy=Remedy(
+            "test.remedy", "Look at the table in the sink. `applier ddl list` shows which DDL was skipped: run it by hand, then start again"
+        ),
         table="shop.order_lines",
     )

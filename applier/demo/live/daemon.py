@@ -16,6 +16,7 @@ from applier.demo.directory import LOOPBACK, DemoDirectory
 from applier.demo.guard import KILLED_BY
 from applier.demo.process import POLL_S, GuardedProcess
 from applier.model.errors import ApplierError, ConfigError
+from applier.model.remedy import Remedy
 
 PATIENCE_S: Final = 1.0
 STOP_S: Final = 60.0
@@ -36,7 +37,7 @@ def usable_port(wanted: int | None) -> int:
         try:
             taken.bind((LOOPBACK, wanted or 0))
         except OSError as error:
-            remedy = "Choose another one with --port, or give none: the demo then takes a free one"
+            remedy = Remedy("demo.choose-port", "Choose another one with --port, or give none: the demo then takes a free one")
             raise ConfigError("the port of the page cannot be used", remedy=remedy, port=wanted, reason=str(error)) from error
         return int(taken.getsockname()[1])
 
@@ -95,11 +96,13 @@ class LiveDaemon:
         deadline = time.monotonic() + STOP_S
         while (code := self._process.exit_code()) is None:
             if time.monotonic() > deadline:
-                raise ApplierError("the daemon does not stop", remedy=f"See {self._files.daemon_log}", seconds=STOP_S)
+                raise ApplierError(
+                    "the daemon does not stop", remedy=Remedy("demo.see-daemon-log", f"See {self._files.daemon_log}"), seconds=STOP_S
+                )
             time.sleep(POLL_S)
         if code:
             raise self._failed(code)
 
     def _failed(self, code: int) -> ApplierError:
-        remedy = f"See {self._files.daemon_log}"
+        remedy = Remedy("demo.see-log-of-stopped-daemon", f"See {self._files.daemon_log}")
         return ApplierError(f"the daemon failed:\n{self._process.last_lines()}", remedy=remedy, exit_code=code)

@@ -19,6 +19,7 @@ from applier.demo.live.live_report import LiveReport
 from applier.demo.simulator.history import History
 from applier.demo.volume import Volume
 from applier.model.errors import ApplierError, RetryableSinkError
+from applier.model.remedy import Remedy
 from applier.replica.shutdown import Shutdown, shutdown_on_signals
 from applier.sinks.port import Sink
 
@@ -95,7 +96,7 @@ class LiveSession:
         deadline = time.monotonic() + CATCH_UP_S
         while not self._has_everything():
             if time.monotonic() > deadline:
-                remedy = "See `applier status`: a paused replica applies nothing"
+                remedy = Remedy("demo.see-status-of-pause", "See `applier status`: a paused replica applies nothing")
                 raise ApplierError("the replica has not caught up in time", remedy=remedy, seconds=CATCH_UP_S)
             self._look(time.monotonic())
             time.sleep(TICK_S)

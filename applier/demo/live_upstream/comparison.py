@@ -13,6 +13,7 @@ from applier.demo.simulator.oracle import read_facts
 from applier.demo.simulator.schema import Table
 from applier.model.errors import ApplierError, RetryableSinkError
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
@@ -34,7 +35,10 @@ def compare_live(copy_url: str, replica: SinkSettings, *, within_s: float, prefi
     """Compare the replica with upstream. ApplierError if the feed cannot be held, or the replica does not get so far in time."""
     with UpstreamCopy(copy_url, prefix) as copy:
         if not copy.hold(HOLD_TIMEOUT_S):
-            raise ApplierError("the simulated upstream cannot be held", remedy="Run the comparison again when no other one is running")
+            raise ApplierError(
+                "the simulated upstream cannot be held",
+                remedy=Remedy("demo.run-comparison-alone", "Run the comparison again when no other one is running"),
+            )
         state = copy.state()
         _wait_for(replica, state, within_s)
         expected, actual = read_facts(copy_url, prefix), read_facts(replica.url)
@@ -58,7 +62,7 @@ def _wait_for(replica: SinkSettings, state: FeedState, within_s: float) -> None:
             if progress is not None and is_past(state.last_ts, progress.checkpoint_ts):
                 return
             if time.monotonic() > deadline:
-                remedy = "Run `applier status`: it says what the replica waits for"
+                remedy = Remedy("demo.see-status-of-comparison", "Run `applier status`: it says what the replica waits for")
                 raise ApplierError("the replica has not caught up in time", remedy=remedy, seconds=within_s)
             time.sleep(POLL_S)
 

@@ -12,6 +12,7 @@ from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import UpstreamStep
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
+from applier.model.remedy import Remedy
 
 MOST_NAMED: Final = 5
 LOCK: Final = STATE_SCHEMA
@@ -73,7 +74,7 @@ class UpstreamCopy:
         if found and not may_drop:
             raise ConfigError(
                 "the database holds schemas, and a new feed drops them",
-                remedy="Give a --prefix that none of them has, or allow it with --yes-drop",
+                remedy=Remedy("demo.give-unused-prefix", "Give a --prefix that none of them has, or allow it with --yes-drop"),
                 count=len(found),
                 schemas=", ".join(self._prefix + schema for schema in found[:MOST_NAMED]),
             )

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, fenced
 from applier.sinks.bookkeeping.progress_table import ProgressTable
@@ -50,7 +51,7 @@ class Epochs:
         owner = self._own(connection, run_id)
         if progress is None:
             message = "the progress row of the replica is missing in the sink"
-            remedy = "Restore it from a backup, or start a new replica from a dump"
+            remedy = Remedy("bookkeeping.restore-backup-or-new-replica", "Restore it from a backup, or start a new replica from a dump")
             raise FatalSinkError(message, replica=self.bookkeeping.name, remedy=remedy)
         epoch = 1 + max(progress.fence.epoch, owner.owner.epoch)
         self.bookkeeping.run(connection, "progress_fence", epoch=epoch)

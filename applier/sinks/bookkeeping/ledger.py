@@ -16,6 +16,7 @@ from applier.ddl.table_history import PastDdl
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 
@@ -157,7 +158,10 @@ def _check_text(ddl: DdlEvent) -> None:
         (ddl.schema + ddl.table + ddl.query).encode()
     except UnicodeEncodeError as error:
         message = "the ledger cannot store a DDL: its text is not UTF-8"
-        remedy = "Change the sink by hand, its rows included, and skip the DDL with `applier ddl skip --ts … --table …`"
+        remedy = Remedy(
+            "bookkeeping.change-by-hand-and-skip",
+            "Change the sink by hand, its rows included, and skip the DDL with `applier ddl skip --ts … --table …`",
+        )
         raise NeedsOperator(message, remedy=remedy, ddl_ts=ddl.commit_ts, query=ascii(ddl.query)) from error
 
 

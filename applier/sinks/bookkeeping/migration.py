@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from applier.database.carried_files import path
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 
 
@@ -35,7 +36,12 @@ def check(connection: Connection, bookkeeping: Bookkeeping) -> None:
         missing = _missing(ScriptDirectory(str(directory)), current(connection, bookkeeping))
     if missing:
         message = "the bookkeeping tables are missing or have an older version"
-        raise FatalSinkError(message, remedy="Run `applier migrate`", schema=bookkeeping.schema, missing_revisions=" ".join(missing))
+        raise FatalSinkError(
+            message,
+            remedy=Remedy("bookkeeping.run-migrate", "Run `applier migrate`"),
+            schema=bookkeeping.schema,
+            missing_revisions=" ".join(missing),
+        )
 
 
 def current(connection: Connection, bookkeeping: Bookkeeping) -> str | None:
@@ -51,5 +57,9 @@ def _missing(script: ScriptDirectory, present: str | None) -> tuple[str, ...]:
         return tuple(known)
     if present not in known:
         message = "the bookkeeping tables have a newer version than this applier"
-        raise FatalSinkError(message, remedy="Install the applier that wrote them, or a newer one", revision=present)
+        raise FatalSinkError(
+            message,
+            remedy=Remedy("bookkeeping.install-newer-applier", "Install the applier that wrote them, or a newer one"),
+            revision=present,
+        )
     return tuple(known[known.index(present) + 1 :])

@@ -6,6 +6,7 @@ Without this check the run would begin the replica again, from the first offset,
 from sqlalchemy import Connection, text
 
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.settings import SCHEMA
 
@@ -20,7 +21,7 @@ def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     if left is not None:
         raise NeedsOperator(
             "the replica's bookkeeping is not in the schema that [sink] schema names",
-            remedy="Set [sink] schema back, or move the tables (docs/sink.md)",
+            remedy=Remedy("bookkeeping.restore-schema-setting", "Set [sink] schema back, or move the tables (docs/sink.md)"),
             replica=books.name,
             configured=books.schema,
             found_in=SCHEMA,

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from applier.model.errors import Fenced, InvariantViolation, RetryableSinkError, UnknownOutcome
 from applier.model.events import FoldedName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.model.segment import steps_back
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
@@ -208,6 +209,9 @@ def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progres
             replica=name,
             epoch=progress.fence.epoch,
             own_epoch=epoch,
-            remedy="`applier status` names that run. If two were started for one replica by mistake, stop one of them",
+            remedy=Remedy(
+                "bookkeeping.stop-second-run",
+                "`applier status` names that run. If two were started for one replica by mistake, stop one of them",
+            ),
         )
     return progress

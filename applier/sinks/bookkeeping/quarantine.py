@@ -16,6 +16,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.quarantine import Quarantined, QuarantineEntry, SkipRule
 
@@ -52,7 +53,7 @@ class Quarantine:
             if not self.settle(connection, *settlement):
                 raise FatalSinkError(
                     "another operator has settled the entry",
-                    remedy="See `applier quarantine list --all`",
+                    remedy=Remedy("bookkeeping.list-quarantine", "See `applier quarantine list --all`"),
                     place=settlement.place,
                 )
         # An event that the planner quarantines replaces the same one refused by the database: it names the cause.
@@ -109,7 +110,11 @@ class Quarantine:
         """Return the record of an entry. FatalSinkError if there is none."""
         pieces = connection.execute(self.bookkeeping.query("quarantine_record"), self._key(place)).scalars().all()
         if not pieces:
-            raise FatalSinkError("the quarantine does not hold this record", remedy="See `applier quarantine list --all`", place=str(place))
+            raise FatalSinkError(
+                "the quarantine does not hold this record",
+                remedy=Remedy("bookkeeping.list-quarantine-before-retry", "See `applier quarantine list --all`"),
+                place=str(place),
+            )
         return _decode(b"".join(pieces))
 
     def count(self, connection: Connection) -> int:

@@ -14,6 +14,7 @@ from pymysql.constants import COMMAND
 from sqlalchemy import Connection
 
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.mysql.queries import QUERIES
 from applier.sinks.mysql.bulk_load import FILE_NAME
 
@@ -66,7 +67,10 @@ class _LoadResult(MySQLResult):  # type: ignore[misc]  # PyMySQL ships no types
         if name != FILE_NAME.encode():
             raise FatalSinkError(
                 "the server asked for a file that the applier did not offer; nothing was sent",
-                remedy='Check which server [sink] url reaches: it may be an attacker\'s. Use tls_mode = "verify_identity"',
+                remedy=Remedy(
+                    "mysql.check-server-of-url",
+                    'Check which server [sink] url reaches: it may be an attacker\'s. Use tls_mode = "verify_identity"',
+                ),
                 asked_for=name[:200].decode("utf-8", "backslashreplace"),
             )
         for start in range(0, len(self._content), PACKET_BYTES):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.errors import RowRefused
+from applier.model.remedy import Remedy
 from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import TableDescription
 
@@ -60,7 +61,7 @@ def too_large(table: TableDescription, size: int, max_packet_bytes: int) -> RowR
     """Return the error of a row that alone is larger than a packet."""
     return RowRefused(
         "a row is larger than the sink's max_allowed_packet",
-        remedy="Raise max_allowed_packet of the sink's server, and start again",
+        remedy=Remedy("mysql.raise-max-allowed-packet-for-row", "Raise max_allowed_packet of the sink's server, and start again"),
         table=str(table.folded),
         bytes=size,
         max_packet_bytes=max_packet_bytes,

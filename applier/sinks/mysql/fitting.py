@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.model.events import STRING_TYPES, Flag
+from applier.model.remedy import Remedy
 from applier.mysql.literals import FLOATS, literal_of, vector
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
@@ -110,7 +111,9 @@ def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
     if not is_held:
         raise NeedsOperator(
             "the sink's column cannot store upstream's values unchanged",
-            remedy="Give the sink's column the type that it has upstream, and compare its values with upstream's",
+            remedy=Remedy(
+                "mysql.widen-column", "Give the sink's column the type that it has upstream, and compare its values with upstream's"
+            ),
             column=column.name,
             sink_type=column.sql_type,
             upstream_type=wire,
@@ -120,7 +123,7 @@ def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
 def _refused(column: ColumnDescription, why: str) -> RowRefused:
     return RowRefused(
         f"the sink's column would change a value: {why}",
-        remedy="Give the sink's column the definition that it has upstream",
+        remedy=Remedy("mysql.define-column-like-upstream", "Give the sink's column the definition that it has upstream"),
         column=column.name,
         sink_type=column.sql_type,
     )

@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from sqlalchemy import Connection
 
 from applier.model.errors import RetryableSinkError
+from applier.model.remedy import Remedy
 from applier.mysql.session import transaction
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, fenced
@@ -95,7 +96,7 @@ class LockWait:
                 raise fenced(self.settings.name, owner)
             if is_last and not is_taken:
                 message = "the server is still ending this run's former session, which holds the replica lock"
-                remedy = "Wait until the server has rolled back what that session did"
+                remedy = Remedy("mysql.wait-for-rollback", "Wait until the server has rolled back what that session did")
                 raise RetryableSinkError(message, remedy=remedy, replica=self.settings.name)
 
     def is_dead(self, owner: OwnerRow | None) -> bool:

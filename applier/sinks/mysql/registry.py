@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import transaction
@@ -34,7 +35,9 @@ class SessionRegistry:
         # The lock comes first: a row without a lock is a session that has ended.
         if not take_lock(connection, token, 0):
             message = "the server refuses a lock to a new session"
-            raise FatalSinkError(message, remedy="Use a server whose GET_LOCK allows several locks per session")
+            raise FatalSinkError(
+                message, remedy=Remedy("mysql.use-server-with-get-lock", "Use a server whose GET_LOCK allows several locks per session")
+            )
         with transaction(connection):
             for session in SessionTable(self.bookkeeping).read(connection):
                 if lock_holder(connection, session.token) is None:

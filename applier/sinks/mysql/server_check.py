@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
+from applier.model.remedy import Remedy
 from applier.mysql.grants import Grants, account_of, grant
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import discard, limits
@@ -67,7 +68,9 @@ def examine_server(settings: SinkSettings, demand: SinkDemand) -> Iterator[Check
         grants = Grants.of(connection)
         if str(server.read_only).casefold() in {"1", "on"} and not any(grants.allows(name, ANYWHERE) for name in WRITES_ANYWAY):
             yield problem(
-                "sink: read_only", "the server is read-only", "SET GLOBAL read_only = OFF, or give the URL of the server that is written"
+                "sink: read_only",
+                "the server is read-only",
+                Remedy("check.set-read-only-off", "SET GLOBAL read_only = OFF, or give the URL of the server that is written"),
             )
         yield _packet(limits(connection)[0])
         yield _loads(settings, connection)
@@ -83,10 +86,16 @@ def version_finding(version: str) -> CheckFinding:
     check = "sink: version"
     kind = "TiDB" if "tidb" in version.casefold() else "MariaDB" if "mariadb" in version.casefold() else "MySQL"
     if kind == "TiDB":
-        return warning(check, f"{version}: TiDB as a sink is untested", "Test it with your data before you rely on it")
+        return warning(
+            check,
+            f"{version}: TiDB as a sink is untested",
+            Remedy("check.test-untested-version", "Test it with your data before you rely on it"),
+        )
     if kind in OLDEST and _numbers(version) < OLDEST[kind]:
         oldest = ".".join(map(str, OLDEST[kind]))
-        return warning(check, f"{kind} {version} is older than {oldest}", f"Use {kind} {oldest} or newer")
+        return warning(
+            check, f"{kind} {version} is older than {oldest}", Remedy("check.use-newer-sink-server", f"Use {kind} {oldest} or newer")
+        )
     known = "tested" if version.startswith(TESTED) else "this version is not tested; 10.11 (MariaDB) and 9.7 (MySQL) are"
     return ok(check, f"{kind} {version} ({known})")
 
@@ -102,7 +111,10 @@ def _zone(connection: Connection, zone: str, key: str = "time_zone") -> CheckFin
         connection.execute(SET_ZONE, {"zone": zone})
         connection.rollback()
     except SQLAlchemyError:
-        remedy = f"Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or give source.{key} as an offset"
+        remedy = Remedy(
+            "check.load-zone-tables",
+            f"Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or give source.{key} as an offset",
+        )
         return problem(check, f"the server does not know the zone {zone}", remedy)
     return ok(check, f"the server knows {zone}")
 
@@ -111,7 +123,9 @@ def _packet(size: int) -> CheckFinding:
     check, detail = "sink: max_allowed_packet", f"{size / 1024**2:g} MiB"
     if size < PACKET:
         return warning(
-            check, f"{detail}: a larger row stops the replica", "SET GLOBAL max_allowed_packet = 67108864, also in its configuration"
+            check,
+            f"{detail}: a larger row stops the replica",
+            Remedy("check.set-max-allowed-packet", "SET GLOBAL max_allowed_packet = 67108864, also in its configuration"),
         )
     return ok(check, detail)
 
@@ -131,7 +145,11 @@ def _loads(settings: SinkSettings, connection: Connection) -> CheckFinding:
         return ok(check, "not needed: sink.bulk_load is off")
     if takes_loads(connection):
         return ok(check, "bulk loads are possible")
-    return warning(check, "the server takes no bulk loads: many rows are written more slowly", "SET GLOBAL local_infile = ON")
+    return warning(
+        check,
+        "the server takes no bulk loads: many rows are written more slowly",
+        Remedy("check.set-local-infile", "SET GLOBAL local_infile = ON"),
+    )
 
 
 def _privileges(connection: Connection, grants: Grants, bookkeeping: str, demand: SinkDemand) -> Iterator[CheckFinding]:
@@ -145,7 +163,11 @@ def _privileges(connection: Connection, grants: Grants, bookkeeping: str, demand
         yield _of_schema(grants, user, schema, ROWS, useful)
     if not grants.allows("PROCESS", ANYWHERE):
         missing = "PROCESS is missing; it is optional, and shows which session blocks a DDL"
-        yield warning("sink: privileges", missing, grant(["PROCESS"], "", *account_of(user)))
+        yield warning("sink: privileges", missing, Remedy("mysql.grant-process", grant(["PROCESS"], "", *account_of(user))))
+
+
+def _granting(privileges: list[str], schema: str, user: str) -> Remedy:
+    return Remedy("mysql.grant-on-schema", grant(privileges, schema, *account_of(user)))
 
 
 def _of_schema(grants: Grants, user: str, schema: str, needed: tuple[str, ...], useful: Useful) -> CheckFinding:
@@ -157,7 +179,7 @@ def _of_schema(grants: Grants, user: str, schema: str, needed: tuple[str, ...], 
     if unknown:
         # With what is useful only: an administrator is asked once.
         every = list(dict.fromkeys([*missing, *absent]))
-        return problem(check, f"{user} lacks {', '.join(every)} on {schema}.*", grant(every, schema, *account_of(user)))
+        return problem(check, f"{user} lacks {', '.join(every)} on {schema}.*", _granting(every, schema, user))
     if absent:
-        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: {useful.harm}", grant(absent, schema, *account_of(user)))
+        return warning(check, f"{user} lacks {', '.join(absent)} on {schema}.*: {useful.harm}", _granting(absent, schema, user))
     return ok(check, f"{user} has all on {schema}.*")

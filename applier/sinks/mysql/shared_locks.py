@@ -9,6 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 
 VERSION: Final = text("SELECT VERSION()")
 GALERA: Final = text("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'wsrep_provider')")
@@ -21,7 +22,7 @@ def refuse_unshared_locks(connection: Connection) -> None:
     if server is not None:
         raise ConfigError(
             f'sink.consistency = "row" cannot be used with {server}: its shared locks do not stop a late writer',
-            remedy='Set sink.consistency = "transaction"',
+            remedy=Remedy("mysql.set-transaction-consistency", 'Set sink.consistency = "transaction"'),
             server=server,
         )
 

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.mysql.errors import translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
@@ -98,7 +99,9 @@ class MysqlSink(SqlSink):
         def work(connection: Connection) -> Sequence[str]:
             if not take_lock(connection, MIGRATION_LOCK, self._settings.lock_timeout_s):
                 message = "another applier is migrating the bookkeeping tables"
-                raise RetryableSinkError(message, remedy="Wait until it has ended, then run the command again")
+                raise RetryableSinkError(
+                    message, remedy=Remedy("mysql.wait-for-other-run", "Wait until it has ended, then run the command again")
+                )
             try:
                 # Only where it is missing: the user may lack the privilege to create one.
                 schema = self._settings.schema

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import RowRefused
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.mysql.errors import translate
 from applier.mysql.queries import QUERIES
 from applier.planner.statement import Statement
@@ -50,7 +51,7 @@ def judge_warnings(connection: Connection, statement: Statement, count: int, har
         return
     code = suspect[0].code if suspect else 0
     message = "the database would have changed a value silently; the transaction was rolled back"
-    remedy = "Give the sink's table the definition that it has upstream"
+    remedy = Remedy("mysql.define-table-after-warning", "Give the sink's table the definition that it has upstream")
     raise RowRefused(message, remedy=remedy, code=code, **facts, **_column(suspect))
 
 

@@ -17,6 +17,7 @@ from applier.ddl.table import PRIMARY, ColumnDefinition, DefaultKind, IndexDefin
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
 from applier.sinks.sqlite.create_statement import MARK
@@ -77,7 +78,10 @@ def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> Tabl
     except DdlSyntaxError as error:
         raise NeedsOperator(
             f"the MySQL definition that the file stores for a table cannot be read: {error}",
-            remedy="Restore the /*: … */ comments in the table's CREATE statements (sqlite_master) from a backup, and start again",
+            remedy=Remedy(
+                "sqlite.restore-type-comments",
+                "Restore the /*: … */ comments in the table's CREATE statements (sqlite_master) from a backup, and start again",
+            ),
             table=str(entry.name),
         ) from error
     key = tuple(IndexPart(name) for name in _key_columns(info))

@@ -6,6 +6,7 @@ from typing import Final
 
 from applier.model.errors import FatalSinkError, RowRefused
 from applier.model.events import Value
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import Literal
 from applier.sinks.sqlite.catalogue import FOREIGN
@@ -80,7 +81,9 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
         if is_great or (mysql_type == _DECIMAL and value is not None):
             raise RowRefused(
                 "the sink's column would turn this value into floating point",
-                remedy="Declare the column as TEXT (DECIMAL) or without a type (unsigned 64-bit integers)",
+                remedy=Remedy(
+                    "sqlite.declare-column-as-text", "Declare the column as TEXT (DECIMAL) or without a type (unsigned 64-bit integers)"
+                ),
                 column=column.name,
                 declared=column.sql_type.removeprefix(FOREIGN),
             )
@@ -92,7 +95,9 @@ def _foreign(column: ColumnDescription, mysql_type: int) -> Literal:
 def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
     return FatalSinkError(
         "the sink's column has another type than the rows",
-        remedy="The sink lacks a DDL of upstream: change the column by hand, its rows included",
+        remedy=Remedy(
+            "sqlite.change-column-to-upstream-type", "The sink lacks a DDL of upstream: change the column by hand, its rows included"
+        ),
         column=column.name,
         declared=column.sql_type,
         wire_type=mysql_type,
@@ -102,7 +107,9 @@ def _mismatch(column: ColumnDescription, mysql_type: int) -> FatalSinkError:
 def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
         "the sink's column lacks the label of a value",
-        remedy="The sink lacks a DDL of upstream: change the column by hand, its rows included",
+        remedy=Remedy(
+            "sqlite.change-column-to-wider-type", "The sink lacks a DDL of upstream: change the column by hand, its rows included"
+        ),
         column=column.name,
         declared=column.sql_type,
         ordinal=value,
@@ -112,7 +119,7 @@ def _unknown_label(column: ColumnDescription, value: int) -> RowRefused:
 def _ambiguous(column: ColumnDescription, value: int) -> RowRefused:
     return RowRefused(
         "the sink stores labels: in a column with an empty label, this value would equal another one",
-        remedy="Use a MySQL, MariaDB or TiDB sink for the table, or give the empty label a text upstream",
+        remedy=Remedy("sqlite.use-server-sink", "Use a MySQL, MariaDB or TiDB sink for the table, or give the empty label a text upstream"),
         column=column.name,
         declared=column.sql_type,
         ordinal=value,

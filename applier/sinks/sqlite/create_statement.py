@@ -21,6 +21,7 @@ from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.portable_expression import portable
 from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.sinks.sqlite.affinity import affinity
 from applier.sinks.sqlite.expression import translate
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
@@ -88,7 +89,9 @@ def mysql_comment(text: str) -> Sql:
     """Write MySQL's words as a comment of SQLite; NeedsOperator if they would end it early (only a quoted name could)."""
     if "*/" in text or "\0" in text:
         raise NeedsOperator(
-            "a name in an expression contains */, which SQLite's schema cannot keep", remedy="Rename it upstream", definition=text
+            "a name in an expression contains */, which SQLite's schema cannot keep",
+            remedy=Remedy("sqlite.rename-column-upstream", "Rename it upstream"),
+            definition=text,
         )
     return Sql(f"{MARK} {text} */")
 

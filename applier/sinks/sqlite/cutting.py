@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.sinks.sqlite.names import ROWID_NAMES, Sql, quote, stored_name
 
@@ -20,7 +21,7 @@ def rowid_of(table: TableDescription) -> Sql:
     if free is None:
         raise FatalSinkError(
             "all names of SQLite's rowid are columns of the table",
-            remedy="Rename one of them upstream",
+            remedy=Remedy("sqlite.rename-table-upstream", "Rename one of them upstream"),
             table=f"{table.schema}.{table.table}",
         )
     return Sql(free)

@@ -6,33 +6,64 @@ from typing import Any, Final
 from sqlalchemy.exc import DBAPIError
 
 from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused, SinkFull, UnknownOutcome
+from applier.model.remedy import Remedy
 
 _RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
 _FATAL: Final = {
-    "SQLITE_CANTOPEN": ("the database file cannot be opened", "Make the file and its directory writable for this user"),
-    "SQLITE_READONLY": ("the database file cannot be written", "Make the file and its directory writable for this user"),
-    "SQLITE_PERM": ("access to the database file is denied", "Make the file and its directory writable for this user"),
-    "SQLITE_AUTH": ("access to the database file is denied", "Make the file and its directory writable for this user"),
-    "SQLITE_NOTADB": ("the file is not an SQLite database", "Set sink.url to another file, or move this file"),
+    "SQLITE_CANTOPEN": (
+        "the database file cannot be opened",
+        Remedy("sqlite.make-file-writable", "Make the file and its directory writable for this user"),
+    ),
+    "SQLITE_READONLY": (
+        "the database file cannot be written",
+        Remedy("sqlite.make-file-accessible", "Make the file and its directory writable for this user"),
+    ),
+    "SQLITE_PERM": (
+        "access to the database file is denied",
+        Remedy("sqlite.make-file-openable", "Make the file and its directory writable for this user"),
+    ),
+    "SQLITE_AUTH": (
+        "access to the database file is denied",
+        Remedy("sqlite.make-directory-writable", "Make the file and its directory writable for this user"),
+    ),
+    "SQLITE_NOTADB": (
+        "the file is not an SQLite database",
+        Remedy("sqlite.move-other-file", "Set sink.url to another file, or move this file"),
+    ),
     "SQLITE_CORRUPT": (
         "the database file is damaged",
-        "Restore it from a backup: progress and rows are in it, so the applier continues there",
+        Remedy("sqlite.restore-damaged-file", "Restore it from a backup: progress and rows are in it, so the applier continues there"),
     ),
-    "SQLITE_IOERR": ("the database file cannot be read or written", "See the system's log for errors of the disk"),
-    "SQLITE_TOOBIG": ("a value or statement is longer than SQLite allows", "Use another sink for this table"),
-    "SQLITE_CONSTRAINT": ("the sink's table refuses a row", "Compare the sink's table with upstream's: it is stricter"),
-    "SQLITE_MISMATCH": ("the sink's column has another type than the rows", "Compare the sink's table with upstream's"),
-    "SQLITE_ERROR": ("the statement is refused", "Compare the sink's tables with upstream's"),
+    "SQLITE_IOERR": (
+        "the database file cannot be read or written",
+        Remedy("sqlite.see-system-log", "See the system's log for errors of the disk"),
+    ),
+    "SQLITE_TOOBIG": (
+        "a value or statement is longer than SQLite allows",
+        Remedy("sqlite.use-other-sink", "Use another sink for this table"),
+    ),
+    "SQLITE_CONSTRAINT": (
+        "the sink's table refuses a row",
+        Remedy("sqlite.compare-stricter-table", "Compare the sink's table with upstream's: it is stricter"),
+    ),
+    "SQLITE_MISMATCH": (
+        "the sink's column has another type than the rows",
+        Remedy("sqlite.compare-table", "Compare the sink's table with upstream's"),
+    ),
+    "SQLITE_ERROR": ("the statement is refused", Remedy("sqlite.compare-tables", "Compare the sink's tables with upstream's")),
 }
 _FULL: Final = "SQLITE_FULL"
 _IOERR_SHMSIZE: Final = 4874
 """SQLITE_IOERR_SHMSIZE: there is no room for the index of the write-ahead log. Python has no name for it before 3.11.5."""
-_ROOM: Final = "Free space on the disk of the file: a daemon retries for run.retry_for_s, and so does the next start"
+_ROOM: Final = Remedy(
+    "sqlite.free-disk-space", "Free space on the disk of the file: a daemon retries for run.retry_for_s, and so does the next start"
+)
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
 """Errors of single rows, not of their table as a whole."""
-_MISSING_REMEDY: Final = (
+_MISSING_REMEDY: Final = Remedy(
+    "sqlite.define-table-like-upstream",
     "Give the sink's table the definition that it has upstream, and upstream's values in its rows. Or create the replica again from a "
-    "dump (README)"
+    "dump (README)",
 )
 _CLOSED: Final = "closed database"
 """In the text of Python's own error, which has no result code."""
@@ -48,10 +79,17 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
         return RetryableSinkError("the connection to the database file was closed", reason=reason, **facts)
     # SQLITE_BUSY comes after the patience of `lock_wait_timeout_s`: another program holds the file for long.
     if name in _RETRY:
-        return RetryableSinkError("the database is busy", remedy="Look for another program that writes to the file", reason=reason, **facts)
+        return RetryableSinkError(
+            "the database is busy",
+            remedy=Remedy("sqlite.look-for-other-writer", "Look for another program that writes to the file"),
+            reason=reason,
+            **facts,
+        )
     if name == _FULL or getattr(original, "sqlite_errorcode", None) == _IOERR_SHMSIZE:
         return SinkFull("the disk of the sink is full", remedy=_ROOM, reason=reason, code=_FULL, **facts)
-    message, remedy = _FATAL.get(name, ("SQLite failed", "Read the reason, and SQLite's list of result codes"))
+    message, remedy = _FATAL.get(
+        name, ("SQLite failed", Remedy("sqlite.read-result-code", "Read the reason, and SQLite's list of result codes"))
+    )
     if any(words in reason for words in _MISSING):
         message, remedy = "a table or column is missing in the sink", _MISSING_REMEDY
     kind = RowRefused if name in _OF_ROWS else FatalSinkError

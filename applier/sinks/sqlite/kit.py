@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import URL, Connection
 
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
@@ -47,7 +48,9 @@ class SqliteKit(SinkKit):
         require_file_place(path)
         if not os.access(path if path.exists() else path.parent, os.W_OK) or not os.access(path.parent, os.W_OK | os.X_OK):
             raise FatalSinkError(
-                "the SQLite file cannot be written", remedy="Let the applier's user write to it and to its directory", path=str(path)
+                "the SQLite file cannot be written",
+                remedy=Remedy("check.let-user-write-file", "Let the applier's user write to it and to its directory"),
+                path=str(path),
             )
         return path.exists()
 

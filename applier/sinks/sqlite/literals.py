@@ -5,6 +5,7 @@ from typing import Final
 
 from applier.model.errors import RowRefused
 from applier.model.events import Value
+from applier.model.remedy import Remedy
 
 MAX_SIGNED: Final = 2**63 - 1
 _MIN_SIGNED: Final = -(2**63)
@@ -50,7 +51,7 @@ def number(value: float) -> str:
     SQLite's reading of a decimal fraction may miss the last bit, so it gets an integer scaled by powers of two: both are exact.
     """
     if isnan(value):
-        raise RowRefused("NaN cannot be stored", remedy="Look for a defect in the producer")
+        raise RowRefused("NaN cannot be stored", remedy=Remedy("sqlite.look-for-producer-defect", "Look for a defect in the producer"))
     # SQLite has no literal for infinity: a number beyond its range reads as one.
     if isinf(value):
         return "9e999" if value > 0 else "-9e999"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from applier.model.errors import FatalSinkError, Fenced
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.lock_wait_log import log_lock_wait
 from applier.sinks.overview import OwnerState, OwnerView
@@ -131,7 +132,7 @@ class FileLock:
         except OSError as error:
             raise FatalSinkError(
                 "the lock file beside the database cannot be written",
-                remedy="Make the directory and this file writable for this user",
+                remedy=Remedy("sqlite.make-owner-file-writable", "Make the directory and this file writable for this user"),
                 path=str(self.path),
                 reason=error.strerror,
             ) from error
@@ -153,7 +154,9 @@ class FileLock:
     def _held(self) -> int:
         if self._descriptor is None:
             raise Fenced(
-                "the lock of the database file is not held", remedy="This is a defect of applier: please report it", path=str(self.path)
+                "the lock of the database file is not held",
+                remedy=Remedy("sqlite.report-defect", "This is a defect of applier: please report it"),
+                path=str(self.path),
             )
         return self._descriptor
 

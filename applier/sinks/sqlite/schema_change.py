@@ -28,6 +28,7 @@ from applier.ddl.tree import (
 )
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.model.remedy import Remedy
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
 from applier.sinks.sqlite.create_statement import create_index, create_indexes, create_table, stored_indexes
 from applier.sinks.sqlite.ddl_time import DdlTime
@@ -37,11 +38,18 @@ from applier.sinks.sqlite.rebuild import change_columns
 from applier.sinks.sqlite.session_zone import in_its_zone
 from applier.sinks.sqlite.view import create_view
 
-MAKE_TABLE: Final = "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)"
-SAME_COLUMNS: Final = (
-    "Compare their definitions, and the values in old rows, with upstream's; then skip the DDL with `applier ddl skip --ts … --table …`"
+MAKE_TABLE: Final = Remedy(
+    "sqlite.create-table-as-upstream",
+    "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)",
 )
-PARTITION_REMEDY: Final = "Delete or exchange the same rows in the sink, then skip the DDL with `applier ddl skip --ts … --table …`"
+SAME_COLUMNS: Final = Remedy(
+    "sqlite.compare-definitions",
+    "Compare their definitions, and the values in old rows, with upstream's; then skip the DDL with `applier ddl skip --ts … --table …`",
+)
+PARTITION_REMEDY: Final = Remedy(
+    "sqlite.change-same-rows-and-skip",
+    "Delete or exchange the same rows in the sink, then skip the DDL with `applier ddl skip --ts … --table …`",
+)
 
 
 def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
@@ -172,12 +180,18 @@ class SchemaChange:
         elif present.is_view or read_definition(self._connection, present) != new:
             raise FatalSinkError(
                 "the sink already has a table of this name, with another definition",
-                remedy="Rename it if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
+                remedy=Remedy(
+                    "sqlite.rename-own-table",
+                    "Rename it if it is not upstream's (look at its rows first), or give it upstream's definition and rows",
+                ),
             )
         elif tables_with_rows(self._connection, [name]):
             raise FatalSinkError(
                 "the sink already has this table, with rows in it",
-                remedy="Compare its rows with upstream's. If they are not upstream's, rename the table, and start the applier again",
+                remedy=Remedy(
+                    "sqlite.compare-rows-and-rename",
+                    "Compare its rows with upstream's. If they are not upstream's, rename the table, and start the applier again",
+                ),
             )
 
     def _drop_tables(self, node: DropTablesStatement) -> None:
@@ -198,7 +212,7 @@ class SchemaChange:
         if old.fold() != new.fold() and new.fold() in find_objects(self._connection):
             raise FatalSinkError(
                 "the DDL renames a table to a name that already exists in the sink",
-                remedy="Compare the sink's tables with upstream's",
+                remedy=Remedy("sqlite.compare-tables-of-ddl", "Compare the sink's tables with upstream's"),
                 taken=str(new),
             )
         definition = read_definition(self._connection, entry)

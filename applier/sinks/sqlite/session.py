@@ -19,6 +19,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from applier.database.single_session import SingleSession, never_replace
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.errors import translate
 
@@ -45,7 +46,9 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
     """Make an engine for ``FileSession``, without a pool, whose transactions begin with BEGIN IMMEDIATE. Nothing is opened yet."""
     if sqlite3.sqlite_version_info < OLDEST:
         raise FatalSinkError(
-            "the SQLite library is too old", remedy="Use a Python with SQLite 3.37 or newer", version=sqlite3.sqlite_version
+            "the SQLite library is too old",
+            remedy=Remedy("sqlite.use-newer-sqlite", "Use a Python with SQLite 3.37 or newer"),
+            version=sqlite3.sqlite_version,
         )
     # isolation_level None: Python would begin transactions implicitly, DEFERRED, and none before a DDL.
     arguments = {"timeout": float(lock_wait_timeout_s), "isolation_level": None, "check_same_thread": False}
@@ -59,11 +62,13 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
 def require_file_place(path: Path) -> None:
     """FatalSinkError if the path is a directory, or lies in none. None is made: a misspelt path would begin a second replica there."""
     if path.is_dir():
-        raise FatalSinkError("the SQLite file is a directory", remedy="Give a file in [sink] url", path=str(path))
+        raise FatalSinkError(
+            "the SQLite file is a directory", remedy=Remedy("sqlite.give-file-in-url", "Give a file in [sink] url"), path=str(path)
+        )
     if not path.parent.is_dir():
         raise FatalSinkError(
             "the directory of the database file does not exist",
-            remedy=f"Create it: `mkdir -p {shlex.quote(str(path.parent))}`. Or correct [sink] url",
+            remedy=Remedy("sqlite.make-directory", f"Create it: `mkdir -p {shlex.quote(str(path.parent))}`. Or correct [sink] url"),
             path=str(path),
         )
 
@@ -134,6 +139,6 @@ def snapshot(engine: Engine, path: Path, **facts: Any) -> Iterator[Connection]:
     require_file_place(path)
     # To connect would create an empty file, which the next reader takes for a replica without tables.
     if not path.exists():
-        raise FatalSinkError("there is no database file yet", remedy="Run `applier migrate`", path=str(path))
+        raise FatalSinkError("there is no database file yet", remedy=Remedy("sqlite.run-migrate", "Run `applier migrate`"), path=str(path))
     with transaction(engine.execution_options(**{_READS: True}), path=str(path), **facts) as connection:
         yield connection

@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from applier.model.errors import ConfigError, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
@@ -236,6 +237,8 @@ def _checked_zone(zone: str) -> str:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise ConfigError(
-            "the time zone is not known", remedy="Name it as in the IANA database: UTC, Europe/Berlin", time_zone=zone
+            "the time zone is not known",
+            remedy=Remedy("sqlite.use-iana-zone", "Name it as in the IANA database: UTC, Europe/Berlin"),
+            time_zone=zone,
         ) from error
     return zone

@@ -9,6 +9,7 @@ from typing import Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
+from applier.model.remedy import Remedy
 from applier.planner.table_check import UpstreamKeys
 from applier.selection import TableSelection
 from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
@@ -17,7 +18,10 @@ from applier.sources.binlog.server import Server
 _TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
 _ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
 _FOLDS: Final = "SELECT @@GLOBAL.lower_case_table_names"
-_ALIKE_REMEDY: Final = "Give one of them another name upstream, before the place of the replica. Or leave both out with source.tables"
+_ALIKE_REMEDY: Final = Remedy(
+    "binlog.give-distinct-names",
+    "Give one of them another name upstream, before the place of the replica. Or leave both out with source.tables",
+)
 _INDEXES: Final = (
     "SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0 AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 )

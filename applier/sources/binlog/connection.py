@@ -8,6 +8,7 @@ import pymysql
 from pymysql.constants.COMMAND import COM_BINLOG_DUMP, COM_REGISTER_SLAVE
 
 from applier.model.errors import SourceError
+from applier.model.remedy import Remedy
 from applier.mysql.session import discard, driver_of
 from applier.sources.binlog.refusal import ended
 from applier.sources.binlog.server import address_of, connect, failed
@@ -102,8 +103,11 @@ def _begin_session(session: Any, settings: BinlogSettings, server: str, identity
                 return server_id
     raise SourceError(
         "all server ids for reading the binlog are in use",
-        remedy="Give more in source.server_ids: two for each task that reads, and one for the driver. An id of a lost connection is free "
-        "again when the server notices the loss",
+        remedy=Remedy(
+            "binlog.give-two-server-ids-per-task",
+            "Give more in source.server_ids: two for each task that reads, and one for the driver. An id of a lost connection is free "
+            "again when the server notices the loss",
+        ),
         kind="unreachable",
         server_ids=f"{first}-{last}",
         address=address_of(settings),

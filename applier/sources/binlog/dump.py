@@ -13,6 +13,7 @@ import zstandard
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 from applier.sources.binlog.ddl_text import completed, read_tree
 from applier.sources.binlog.query import DUMPED, ddl_type_of, refusal_of, unreadable
 
@@ -21,11 +22,14 @@ HEAD_BYTES: Final = 1 << 20
 TAIL_BYTES: Final = 1 << 16
 """mariadb-dump writes the GTIDs behind the last one. Of a compressed dump only the beginning is read: the position suffices."""
 
-_REMEDY: Final = (
+_REMEDY: Final = Remedy(
+    "binlog.give-dump-with-coordinates",
     "Give the file of mariadb-dump --master-data=2 --single-transaction, of mysqldump --source-data=2 --single-transaction, "
-    "or the directory of mydumper"
+    "or the directory of mydumper",
 )
-DIRECTORY_REMEDY: Final = "Give the directory of mydumper, or one that holds one file of mariadb-dump or mysqldump"
+DIRECTORY_REMEDY: Final = Remedy(
+    "binlog.give-mydumper-directory", "Give the directory of mydumper, or one that holds one file of mariadb-dump or mysqldump"
+)
 METADATA: Final = "metadata"
 _CHANGE: Final = re.compile(r"^(?:-- *)?(?:/\*!\d* *)?CHANGE (?:MASTER|REPLICATION SOURCE) TO (.*);", re.MULTILINE | re.IGNORECASE)
 _FILE: Final = re.compile(r"(?:MASTER|SOURCE)_LOG_FILE *= *'([^']+)'", re.IGNORECASE)

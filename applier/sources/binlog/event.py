@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from applier.model.errors import SourceError
+from applier.model.remedy import Remedy
 
 HEADER_BYTES: Final = 19
 CHECKSUM_BYTES: Final = 4
@@ -94,7 +95,7 @@ def unreadable(event: BinlogEvent, message: str, **facts: object) -> SourceError
     """Make the error for an event that the applier cannot follow."""
     return SourceError(
         message,
-        remedy="Look at the event: `applier inspect`. Report it with the server's version",
+        remedy=Remedy("binlog.report-unknown-event", "Look at the event: `applier inspect`. Report it with the server's version"),
         kind="event",
         offset=event.begin,
         event_type=event.kind,

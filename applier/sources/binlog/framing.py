@@ -11,6 +11,7 @@ from typing import Final
 from zlib import crc32
 
 from applier.model.errors import SourceError
+from applier.model.remedy import Remedy
 from applier.sources.binlog.event import (
     BULKY,
     CHECKSUM_BYTES,
@@ -74,9 +75,13 @@ _SIZE: Final = struct.Struct("<I")
 _SIZE_AT: Final = 9
 _RESIDUE: Final = 0x2144DF1C
 """CRC-32 of any bytes followed by their own CRC-32."""
-_SMALLER: Final = "Set max_binlog_size to 1 GiB or less, and divide transactions of more than 3 GiB. Create the replica again from a dump"
-_DAMAGED: Final = (
-    "Examine the file on the server: `mysqlbinlog --verify-binlog-checksum FILE`. If it is damaged, create the replica again from a dump"
+_SMALLER: Final = Remedy(
+    "binlog.set-max-binlog-size",
+    "Set max_binlog_size to 1 GiB or less, and divide transactions of more than 3 GiB. Create the replica again from a dump",
+)
+_DAMAGED: Final = Remedy(
+    "binlog.verify-binlog-file",
+    "Examine the file on the server: `mysqlbinlog --verify-binlog-checksum FILE`. If it is damaged, create the replica again from a dump",
 )
 _REPEATED: Final = frozenset({FORMAT_DESCRIPTION, MARIADB_START_ENCRYPTION, MARIADB_GTID_LIST})
 """What a dump repeats of the beginning of its file, without a position."""

@@ -7,6 +7,7 @@ from typing import Self
 
 from applier.model.errors import SourceError
 from applier.model.position import Listing, Offset, PartitionExtent
+from applier.model.remedy import Remedy
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name
 from applier.sources.binlog.server import LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
@@ -60,13 +61,21 @@ class LogView:
         if stored is not None and self._server.identity() != stored.server:
             raise SourceError(
                 "another server answers than the one that the replica has followed",
-                remedy="A run finds its place there by its GTID set. If it is the wrong server, correct source.url",
+                remedy=Remedy(
+                    "binlog.accept-found-position",
+                    "A run finds its place there by its GTID set. If it is the wrong server, correct source.url",
+                ),
                 kind="other_server",
                 address=self._address,
             )
         end, files = self._server.end(), self._server.files()
         if end is None or not files:
-            raise SourceError("the server writes no binlog", remedy="Start it with log_bin", kind="refused", address=self._address)
+            raise SourceError(
+                "the server writes no binlog",
+                remedy=Remedy("binlog.start-with-log-bin", "Start it with log_bin"),
+                kind="refused",
+                address=self._address,
+            )
         generation = 0 if stored is None else stored.generation
         place = BinlogPosition(generation, end.number, end.position)
         earliest = BinlogPosition(generation, files[0].number, FIRST_POSITION)

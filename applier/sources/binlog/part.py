@@ -13,6 +13,7 @@ import msgspec
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.position import Place
+from applier.model.remedy import Remedy
 from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP
 from applier.sources.binlog.excluded_table import ExcludedTable
 from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
@@ -89,21 +90,25 @@ _SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 
 
 _UNREADABLE: Final = frozenset({"charset", "column_type", "event_type", "framing", "row_image", "rows_event", "table_map"})
 """Kinds of errors that nothing else is known to be done about."""
-BY_GTID: Final = (
+BY_GTID: Final = Remedy(
+    "binlog.look-at-gtid",
     "Look at the transaction: `applier inspect --gtid …`. If the replica can do without it, skip it: `applier skip --gtid …`. "
-    "Report it with the server's version"
+    "Report it with the server's version",
 )
-BY_POSITION: Final = (
+BY_POSITION: Final = Remedy(
+    "binlog.look-at-position",
     "Look at the transaction: `applier inspect --position …`. If the replica can do without it, skip it: `applier skip --position …`. "
-    "Report it with the server's version"
+    "Report it with the server's version",
 )
 
-PARTIAL_REMEDY: Final = (
-    "Run on the primary: SET GLOBAL binlog_row_value_options = ''. Rows written so before cannot be read: create the replica from a dump"
+PARTIAL_REMEDY: Final = Remedy(
+    "binlog.unset-row-value-options",
+    "Run on the primary: SET GLOBAL binlog_row_value_options = ''. Rows written so before cannot be read: create the replica from a dump",
 )
-INCIDENT_REMEDY: Final = (
+INCIDENT_REMEDY: Final = Remedy(
+    "binlog.create-again-after-event",
     "Create the replica again from a dump that was made after this. Or correct the sink's rows by hand, and skip the event: "
-    "`applier skip --position …`"
+    "`applier skip --position …`",
 )
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from pymysql.constants import ER
 
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
+from applier.model.remedy import Remedy
 from applier.sources.binlog.executed_groups import NONE_SKIPPED, DomainSearch, SkippedGroups
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import Gtid, GtidSet, MysqlGtidSet
@@ -26,13 +27,20 @@ from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.walk import first_group, first_time_s, is_executed, search_domains, walk_to, walk_while
 
 _AGAIN: Final = "Create the replica again from a dump (README)"
-_LONGER: Final = f"{_AGAIN}. Keep binlogs on the server for longer than a replica may lag: binlog_expire_logs_seconds"
-_NO_LOG: Final = "Set log_bin and server_id in the server's configuration, and restart it"
-_WHICH: Final = "SHOW BINARY LOGS names those that it has"
-_RIGHT_SERVER: Final = "Give the url of the server that was followed. If it is gone for ever, create the replica again from a dump (README)"
-_NOT_LOGGED: Final = (
+_LONGER: Final = Remedy(
+    "binlog.create-again-and-keep-binlogs",
+    f"{_AGAIN}. Keep binlogs on the server for longer than a replica may lag: binlog_expire_logs_seconds",
+)
+_NO_LOG: Final = Remedy("binlog.set-log-bin", "Set log_bin and server_id in the server's configuration, and restart it")
+_WHICH: Final = Remedy("binlog.show-binary-logs", "SHOW BINARY LOGS names those that it has")
+_RIGHT_SERVER: Final = Remedy(
+    "binlog.use-followed-server",
+    "Give the url of the server that was followed. If it is gone for ever, create the replica again from a dump (README)",
+)
+_NOT_LOGGED: Final = Remedy(
+    "binlog.use-server-with-gtids",
     "Give the url of a server that has logged it: the one that was followed, or a replica with log_slave_updates and without filters. "
-    "A new replica: correct the GTIDs of source.start. Otherwise create the replica again from a dump of this server (README)"
+    "A new replica: correct the GTIDs of source.start. Otherwise create the replica again from a dump of this server (README)",
 )
 
 
@@ -228,7 +236,9 @@ class PlaceFinder:
         if lacking := executed.missing_in(held):
             raise NeedsOperator(
                 "the server lacks transactions that the replica has applied",
-                remedy=f"{_RIGHT_SERVER}. A new replica: correct the GTIDs of source.start",
+                remedy=Remedy(
+                    "binlog.use-followed-server-or-correct-gtids", f"{_RIGHT_SERVER}. A new replica: correct the GTIDs of source.start"
+                ),
                 kind="other_server",
                 lacking=lacking,
                 address=server.address,

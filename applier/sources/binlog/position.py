@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Self
 
 from applier.model.errors import SourceError
 from applier.model.position import Stream
+from applier.model.remedy import Remedy
 
 STREAM: Final = Stream("binlog", 0)
 """The only stream of this source."""
@@ -34,7 +35,10 @@ class BinlogPosition(NamedTuple):
         if not (0 <= self.generation <= MAX_GENERATION and 0 <= self.file <= MAX_FILE and 0 <= self.position <= MAX_POSITION):
             raise SourceError(
                 "the place in the binlog cannot be numbered",
-                remedy="Files end below 4 GiB and are numbered below 16,777,216: split the transaction, or begin the numbering anew",
+                remedy=Remedy(
+                    "binlog.split-transaction",
+                    "Files end below 4 GiB and are numbered below 16,777,216: split the transaction, or begin the numbering anew",
+                ),
                 kind="position",
                 generation=self.generation,
                 file=self.file,

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event import BULKY, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.event_stream import EventStream
@@ -94,9 +95,10 @@ ATTEMPTS: Final = 30
 """So often a group may be cut before the range fails."""
 WRONG_ATTEMPTS: Final = 3
 """So often it may come wrong: a network may damage it, and TCP does not find everything."""
-_BEGIN_LATER: Final = (
+_BEGIN_LATER: Final = Remedy(
+    "binlog.create-again-after-commit",
     "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, go on "
-    "behind it: `applier skip`"
+    "behind it: `applier skip`",
 )
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.model.remedy import Remedy
 from applier.mysql.errors import DENIED
 
 _PURGED: Final = re.compile(rb"could not find|could not open log file|purged|too old|which is not in the", re.IGNORECASE)
@@ -15,12 +16,16 @@ _BEYOND: Final = re.compile(
 _SOURCE_FATAL: Final = 1236
 _PURGED_CODES: Final = frozenset({1373, 1789, 1945})
 
-_LOAD: Final = "Create the replica again from a dump. Keep binlogs longer than the applier may lag (binlog_expire_logs_seconds)"
-_WAIT: Final = "Check that the server runs, and that source.url reaches it"
-_GRANT: Final = "GRANT REPLICATION SLAVE ON *.* TO the user of source.url"
-OTHER_LOG: Final = (
+_LOAD: Final = Remedy(
+    "binlog.create-again-keep-binlogs-longer",
+    "Create the replica again from a dump. Keep binlogs longer than the applier may lag (binlog_expire_logs_seconds)",
+)
+_WAIT: Final = Remedy("binlog.check-source-url", "Check that the server runs, and that source.url reaches it")
+_GRANT: Final = Remedy("binlog.grant-replication-slave", "GRANT REPLICATION SLAVE ON *.* TO the user of source.url")
+OTHER_LOG: Final = Remedy(
+    "binlog.create-again-after-reset",
     "The server's binlog is not the one that was read before. It was reset or restored, or a crash has cut its end (sync_binlog = 1 "
-    "prevents that). Create the replica again from a dump"
+    "prevents that). Create the replica again from a dump",
 )
 
 
@@ -60,6 +65,6 @@ def ended(message: str, at: str, **facts: object) -> SourceError:
     return SourceError(message, remedy=_WAIT, kind="unreachable", at=at, **facts)
 
 
-def wrong(message: str, at: str, *, remedy: str = OTHER_LOG, kind: str = "other_log", **facts: object) -> SourceError:
+def wrong(message: str, at: str, *, remedy: Remedy = OTHER_LOG, kind: str = "other_log", **facts: object) -> SourceError:
     """Make the error for events that cannot be followed."""
     return SourceError(message, remedy=remedy, kind=kind, at=at, **facts)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.sources.binlog.server import IN_FILES, Server
 
 
@@ -11,18 +12,23 @@ class Lack(NamedTuple):
     """What the server's settings lack, and the statement that changes it."""
 
     problem: str
-    remedy: str
+    remedy: Remedy
 
 
 class _Rule(NamedTuple):
     variable: str
     is_met: Callable[[str], bool]
     problem: str
-    remedy: str
+    remedy: Remedy
 
 
 _RULES: Final = (
-    _Rule("log_bin", "ON".__eq__, "the server writes no binlog", "Set log_bin and server_id in the server's configuration, and restart it"),
+    _Rule(
+        "log_bin",
+        "ON".__eq__,
+        "the server writes no binlog",
+        Remedy("binlog.require-log-bin", "Set log_bin and server_id in the server's configuration, and restart it"),
+    ),
     _Rule(
         "binlog_storage_engine",
         "".__eq__,
@@ -33,25 +39,31 @@ _RULES: Final = (
         "binlog_format",
         "ROW".__eq__,
         "binlog_format is not ROW: changes are logged as statements",
-        "SET GLOBAL binlog_format = ROW, also in its configuration, and let sessions that are open connect again",
+        Remedy(
+            "binlog.require-row-format",
+            "SET GLOBAL binlog_format = ROW, also in its configuration, and let sessions that are open connect again",
+        ),
     ),
     _Rule(
         "binlog_row_metadata",
         "FULL".__eq__,
         "binlog_row_metadata is not FULL: rows come without the names of their columns",
-        "SET GLOBAL binlog_row_metadata = FULL, also in its configuration",
+        Remedy("binlog.require-row-metadata", "SET GLOBAL binlog_row_metadata = FULL, also in its configuration"),
     ),
     _Rule(
         "binlog_row_image",
         {"FULL", "MINIMAL", "NOBLOB", "FULL_NODUP"}.__contains__,
         "binlog_row_image is one that the applier does not know",
-        "SET GLOBAL binlog_row_image = FULL, also in its configuration",
+        Remedy("binlog.require-row-image", "SET GLOBAL binlog_row_image = FULL, also in its configuration"),
     ),
     _Rule(
         "binlog_row_value_options",
         "".__eq__,
         "binlog_row_value_options is PARTIAL_JSON: updates hold parts of JSON values",
-        "SET GLOBAL binlog_row_value_options = '', also in its configuration, and let sessions that are open connect again",
+        Remedy(
+            "binlog.require-no-row-value-options",
+            "SET GLOBAL binlog_row_value_options = '', also in its configuration, and let sessions that are open connect again",
+        ),
     ),
 )
 _MAY_BE_ABSENT: Final = frozenset({"binlog_format", "binlog_row_value_options", "binlog_storage_engine"})
@@ -78,7 +90,7 @@ def require(server: Server) -> None:
     for lack in lacks(server):
         raise NeedsOperator(
             f"the binlog of the server cannot be followed: {lack.problem}",
-            remedy=f"{lack.remedy}. What was logged before cannot be read: begin behind it",
+            remedy=Remedy("binlog.begin-after-requirement", f"{lack.remedy}. What was logged before cannot be read: begin behind it"),
             kind="requirement",
             address=server.address,
         )

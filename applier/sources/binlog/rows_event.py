@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from applier.model.errors import ApplierError, ProtocolError
 from applier.model.events import RowKind, RowOperation, Shape, TableName
+from applier.model.remedy import Remedy
 from applier.selection import TableSelection
 from applier.sources.binlog.image_code import UNREADABLE, ImageCode, TableCode
 from applier.sources.binlog.table_map import TABLE_ID_BYTES
@@ -33,15 +34,17 @@ _OF_SEQUENCE: Final = frozenset(
     ["next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option", "cycle_count"]
 )
 """The columns of the table that MariaDB keeps a SEQUENCE in: its values come with the rows that have them."""
-WHOLE_REMEDY: Final = (
+WHOLE_REMEDY: Final = Remedy(
+    "binlog.set-row-image-and-copy",
     "Run on the primary: SET GLOBAL binlog_row_image = FULL, also in its configuration. Copy the rows of this transaction by hand, and "
-    "skip it: `applier skip --position …`"
+    "skip it: `applier skip --position …`",
 )
 _OLD_TIMES: Final = frozenset({7, 11, 12})
 """TIMESTAMP, TIME and DATETIME of MariaDB under mysql56_temporal_format = OFF. With a fraction, nothing says how long they are."""
-OLD_TIMES_REMEDY: Final = (
+OLD_TIMES_REMEDY: Final = Remedy(
+    "binlog.set-temporal-format",
     "Run on the primary: SET GLOBAL mysql56_temporal_format = ON, and ALTER TABLE … FORCE for the table. Then create the replica "
-    "from a dump"
+    "from a dump",
 )
 _FIRST, _ONE_UPSERT = (0,), (int(RowKind.UPSERT),)
 _DELETE, _UPSERT = int(RowKind.DELETE), int(RowKind.UPSERT)

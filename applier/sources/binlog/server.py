@@ -7,6 +7,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import NeedsOperator, SourceError
+from applier.model.remedy import Remedy
 from applier.mysql.connection import NO_SUCH_PROTOCOL
 from applier.mysql.errors import DENIED, TLS_FAILED, NoSession, code_of, may_pass, server_text
 from applier.mysql.session import ServerAddress, ServerSession, SessionOptions, discard, open_server_session, read_rows
@@ -14,12 +15,21 @@ from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, parse_gtid_
 from applier.sources.binlog.position import split_file_name
 from applier.sources.binlog.settings import BinlogSettings
 
-_REACH: Final = "Check source.url, the network, and that the server runs"
-_PORT = "Check host and port of source.url: another program answers there"
-_GRANT = "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT"
-_TLS = "Set source.tls_mode and source.tls_ca as the server's certificate needs it: docs/security.md. The server must offer TLS"
+_REACH: Final = Remedy("binlog.check-network", "Check source.url, the network, and that the server runs")
+_PORT = Remedy("binlog.check-other-program-on-port", "Check host and port of source.url: another program answers there")
+_GRANT = Remedy(
+    "binlog.check-user-and-password",
+    "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT",
+)
+_TLS = Remedy(
+    "binlog.set-tls",
+    "Set source.tls_mode and source.tls_ca as the server's certificate needs it: docs/security.md. The server must offer TLS",
+)
 
-IN_FILES: Final = "Remove binlog_storage_engine from the server's configuration, and restart it: only binlogs in plain files can be read"
+IN_FILES: Final = Remedy(
+    "binlog.remove-storage-engine",
+    "Remove binlog_storage_engine from the server's configuration, and restart it: only binlogs in plain files can be read",
+)
 
 
 class LogFile(NamedTuple):
@@ -63,7 +73,7 @@ def failed(settings: BinlogSettings, what: str, error: BaseException) -> SourceE
         return SourceError(f"no MySQL or MariaDB answers: {what}", remedy=_PORT, kind="refused", **facts)
     if code == TLS_FAILED:
         return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind="refused", **facts)
-    remedy = "Look the error up in the manual of the server. `applier check` examines what the source needs"
+    remedy = Remedy("binlog.look-up-error", "Look the error up in the manual of the server. `applier check` examines what the source needs")
     return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind="refused", **facts)
 
 
@@ -144,7 +154,9 @@ class Server:
         except ValueError as error:
             raise NeedsOperator(
                 f"the binlog of the server cannot be followed: {error}",
-                remedy=IN_FILES if name.endswith(".ibb") else "Let the server write its binlog into files that are numbered at their end",
+                remedy=IN_FILES
+                if name.endswith(".ibb")
+                else Remedy("binlog.number-binlog-files", "Let the server write its binlog into files that are numbered at their end"),
                 kind="requirement",
                 address=self.address,
             ) from error

@@ -8,6 +8,7 @@ from msgspec import structs
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Cut, Listing, Offset, PartitionExtent, Stream, Ts
+from applier.model.remedy import Remedy
 from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
@@ -60,7 +61,7 @@ class ScanSession:
         self._server.close()
 
 
-_NO_STATE: Final = "Create the replica again from a dump (README)"
+_NO_STATE: Final = Remedy("binlog.create-again", "Create the replica again from a dump (README)")
 
 
 class BinlogSource:

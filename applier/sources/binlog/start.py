@@ -3,6 +3,7 @@
 from typing import Final
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.sources.binlog.dump import DumpPlace, place_of_dump
 from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet
 from applier.sources.binlog.place import LogPlace, PlaceFinder
@@ -10,10 +11,11 @@ from applier.sources.binlog.position import parse_place, split_file_name
 from applier.sources.binlog.server import Server
 
 GTIDS: Final = "gtid:"
-_FORMS: Final = 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"'
-_SAY: Final = (
+_FORMS: Final = Remedy("binlog.write-source-start", 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"')
+_SAY: Final = Remedy(
+    "binlog.load-dump-or-set-start",
     "Load a dump with `applier load`. Or set source.start to the place of the dump that was loaded: dump:PATH reads it from the dump. "
-    '"now" begins behind everything that the server has logged so far'
+    '"now" begins behind everything that the server has logged so far',
 )
 
 
@@ -55,7 +57,9 @@ def _gtid_set(server: Server, text: str, start: str) -> GtidSet:
 
 
 def _no_set(start: str, cause: str) -> ConfigError:
-    remedy = "Write it as the server does: SELECT @@GLOBAL.gtid_executed (MySQL), SELECT @@gtid_binlog_pos (MariaDB)"
+    remedy = Remedy(
+        "binlog.write-gtid-set", "Write it as the server does: SELECT @@GLOBAL.gtid_executed (MySQL), SELECT @@gtid_binlog_pos (MariaDB)"
+    )
     return ConfigError(f"{start!r} is no set of GTIDs of this server", remedy=remedy, key="source.start", cause=cause)
 
 

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.sources.binlog.gtid_set import Gtid, GtidSet, parse_gtid_set
 from applier.sources.binlog.journal import Beginning, EndedGroup
 
@@ -76,6 +77,9 @@ _DECODER: Final = msgspec.json.Decoder(SourceState)
 def _unreadable(cause: str) -> NeedsOperator:
     return NeedsOperator(
         "the stored state of the source cannot be read",
-        remedy="A newer version of applier may have written it: use that version, or create the replica again from a dump (README)",
+        remedy=Remedy(
+            "binlog.use-newer-applier",
+            "A newer version of applier may have written it: use that version, or create the replica again from a dump (README)",
+        ),
         cause=cause,
     )

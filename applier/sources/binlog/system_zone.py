@@ -15,6 +15,7 @@ from applier.ddl.remedy import BY_HAND
 from applier.ddl.tree import AlterTableStatement, ClauseKind
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 from applier.sources.binlog.server import Server
 
 SYSTEM: Final = ("time_zone", "SYSTEM")
@@ -22,7 +23,7 @@ SYSTEM: Final = ("time_zone", "SYSTEM")
 _OFFSET: Final = "SELECT TIMESTAMPDIFF(SECOND, '1970-01-01 00:00:00', FROM_UNIXTIME({time_s})) - {time_s}"
 _PROBES: Final = tuple(range(946_684_800, 2_000_000_000, 7_889_400))
 """Each quarter of a year since 2000."""
-_ZONE_REMEDY: Final = f"Let upstream's sessions set their time_zone. {BY_HAND}"
+_ZONE_REMEDY: Final = Remedy("binlog.set-session-time-zone", f"Let upstream's sessions set their time_zone. {BY_HAND}")
 
 
 def in_known_zone(ddl: DdlEvent, server: Server) -> DdlEvent:

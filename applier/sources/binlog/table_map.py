@@ -9,14 +9,16 @@ from typing import Final, NamedTuple
 
 from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.events import TableName
+from applier.model.remedy import Remedy
 from applier.sources.binlog.charset import charset_of
 from applier.sources.binlog.column_code import BLOBS, ColumnCode, TypeCode, real_type
 
 TABLE_ID_BYTES: Final = 6
 _FLAG_BYTES: Final = 2
 
-METADATA_REMEDY: Final = (
-    "Run on the primary: SET GLOBAL binlog_row_metadata = FULL. Rows written before cannot be read: create the replica from a dump"
+METADATA_REMEDY: Final = Remedy(
+    "binlog.set-row-metadata",
+    "Run on the primary: SET GLOBAL binlog_row_metadata = FULL. Rows written before cannot be read: create the replica from a dump",
 )
 
 

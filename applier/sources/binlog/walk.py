@@ -7,6 +7,7 @@ from typing import Final
 
 from applier.model.errors import SourceError
 from applier.model.position import Offset
+from applier.model.remedy import Remedy
 from applier.sources.binlog.event import HEARTBEATS
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.executed_groups import DomainSearch
@@ -19,7 +20,10 @@ from applier.sources.binlog.scan import READ_WAIT_S, EventFeed
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.port import Record
 
-_BOUNDARY: Final = "Give a place where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such places"
+_BOUNDARY: Final = Remedy(
+    "binlog.give-end-of-transaction",
+    "Give a place where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such places",
+)
 
 
 def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Beginning:
@@ -161,7 +165,7 @@ def numbered(batches: Iterator[list[Record]], offset: Offset) -> Iterator[tuple[
 def _no_group(place: str, cause: str) -> SourceError:
     return SourceError(
         "no transaction begins at this place of the binlog",
-        remedy="`applier inspect` shows where each transaction begins",
+        remedy=Remedy("binlog.inspect-transactions", "`applier inspect` shows where each transaction begins"),
         kind="position",
         at=place,
         cause=cause,

@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from applier.model.remedy import Remedy
+
 MAX_OBJECT_BYTES: Final = 256 << 20
 """TiDB's largest row is 120 MiB (txn-entry-size-limit); the object is base64 of JSON, which takes more."""
 
@@ -72,12 +74,15 @@ def _secrets(options: Mapping[str, Any]) -> Iterator[str]:
 class BadStorage(ValueError):
     """What is wrong with a storage (a text that follows its name), and the remedy."""
 
-    def __init__(self, problem: str, remedy: str) -> None:
+    def __init__(self, problem: str, remedy: Remedy) -> None:
         super().__init__(problem)
         self.problem, self.remedy = problem, remedy
 
 
-FORM: Final = 'Write "s3://bucket/path", "gcs://bucket/path", "azblob://container/path" or the absolute path of a directory'
+FORM: Final = Remedy(
+    "claim-check.write-storage",
+    'Write "s3://bucket/path", "gcs://bucket/path", "azblob://container/path" or the absolute path of a directory',
+)
 
 
 def place_of(storage: str) -> StoragePlace:
@@ -89,7 +94,10 @@ def place_of(storage: str) -> StoragePlace:
     parts = urlsplit(storage)
     # TiCDC's own URIs hold credentials there; they are no part of where an object is.
     if parts.query or parts.fragment or "@" in parts.netloc:
-        raise BadStorage("holds more than a place", f"{FORM}. Put keys and endpoints into [source.claim_check.options]")
+        raise BadStorage(
+            "holds more than a place",
+            Remedy("claim-check.write-storage-without-options", f"{FORM}. Put keys and endpoints into [source.claim_check.options]"),
+        )
     protocol = _PROTOCOLS.get(parts.scheme, parts.scheme)
     if protocol == LOCAL:
         return _directory(unquote(parts.netloc + parts.path))

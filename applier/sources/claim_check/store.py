@@ -24,7 +24,7 @@ import stamina
 from fsspec.asyn import AsyncFileSystem
 
 from applier.model.errors import ConfigError, ProtocolError, SourceError
-from applier.model.remedy import SKIP_RECORD
+from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.sources.claim_check.settings import EXTRAS, LOCAL, ClaimCheckSettings
 
 
@@ -82,12 +82,15 @@ S3_CLIENT: Final[Mapping[str, Any]] = MappingProxyType(
 )
 """No retries by the client: three layers of them would let one object that cannot be read take minutes."""
 
-STORAGE_REMEDY: Final = "Check source.claim_check: the storage, and its options"
-OBJECT_REMEDY: Final = (
+STORAGE_REMEDY: Final = Remedy("claim-check.check-storage", "Check source.claim_check: the storage, and its options")
+OBJECT_REMEDY: Final = Remedy(
+    "claim-check.restore-object",
     "The producer writes an object before its record: it was deleted, or source.claim_check.storage names another place. Restore it there "
-    f"under this name. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`. Keep objects longer than the topic's records"
+    f"under this name. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`. Keep objects longer than the topic's records",
 )
-LARGE_REMEDY: Final = "Raise source.claim_check.max_object_size, and the memory of the executors"
+LARGE_REMEDY: Final = Remedy(
+    "claim-check.raise-max-object-size", "Raise source.claim_check.max_object_size, and the memory of the executors"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +182,7 @@ class _Storage:
         except Exception:  # noqa: BLE001 - then nothing is known of the object either
             return False
 
-    def _of_object(self, problem: str, name: str, remedy: str) -> ProtocolError:
+    def _of_object(self, problem: str, name: str, remedy: Remedy) -> ProtocolError:
         return ProtocolError(f"the claim-check object {problem}", remedy=remedy, kind="claim_check", object=self._url(name))
 
     def _of_storage(self, problem: str, name: str, kind: str, error: Exception) -> SourceError:
@@ -215,12 +218,14 @@ def _filesystem(settings: ClaimCheckSettings) -> Any:
         extra = EXTRAS.get(protocol)
         install = f'Install it: pip install "cdc-applier[{extra}]"' if extra else "Install the package that fsspec names"
         message = f"the package that reads {protocol}:// is not installed"
-        remedy = f"{install}. On the executors, too"
+        remedy = Remedy("claim-check.install-filesystem", f"{install}. On the executors, too")
         raise ConfigError(message, remedy=remedy, key="source.claim_check.storage", cause=error) from error
     except ValueError as error:
         message = f"source.claim_check.storage has an unknown scheme: {protocol!r}"
         raise ConfigError(
-            message, remedy="It is s3, gcs, azblob, file, nfs, or a protocol of fsspec", key="source.claim_check.storage"
+            message,
+            remedy=Remedy("claim-check.use-known-scheme", "It is s3, gcs, azblob, file, nfs, or a protocol of fsspec"),
+            key="source.claim_check.storage",
         ) from error
     try:
         files = kind(**_options(protocol, settings.options), skip_instance_cache=True)
@@ -228,7 +233,10 @@ def _filesystem(settings: ClaimCheckSettings) -> Any:
         cause = settings.masked(f"{type(error).__name__}: {error}"[:300])
         message = "the options of the claim-check storage are wrong"
         raise ConfigError(
-            message, remedy="See the documentation of the filesystem", key="source.claim_check.options", cause=cause
+            message,
+            remedy=Remedy("claim-check.see-filesystem-documentation", "See the documentation of the filesystem"),
+            key="source.claim_check.options",
+            cause=cause,
         ) from None
     if hasattr(files, "retries"):
         files.retries = 1  # s3fs retries too: see S3_CLIENT

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from applier.model.errors import ConfigError, SourceError
+from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sources.kafka import error_code
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 
@@ -28,18 +29,21 @@ class KafkaErrorMeaning(NamedTuple):
 
     kind: str
     message: str
-    remedy: str
+    remedy: Remedy
 
 
 _DAMAGED: Final = KafkaErrorMeaning(
     "damaged",
     "Kafka returned damaged records",
-    "See the log of the partition's leader, and check its files with kafka-dump-log. Another replica of the partition may be intact. If "
-    "none is, create the replica again from a dump (README)",
+    Remedy(
+        "kafka.examine-partition-files",
+        "See the log of the partition's leader, and check its files with kafka-dump-log. Another replica of the partition may be intact. "
+        "If none is, create the replica again from a dump (README)",
+    ),
 )
 MEANINGS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: KafkaErrorMeaning(
-        "unauthorized", "the user has no permission to read the topic", "Grant READ on the topic to this user"
+        "unauthorized", "the user has no permission to read the topic", Remedy("kafka.grant-read", "Grant READ on the topic to this user")
     ),
     KafkaError.INVALID_MSG: _DAMAGED,  # the broker has found it so
     error_code.BAD_MESSAGE: _DAMAGED,
@@ -62,10 +66,11 @@ ENOUGH: Final = 2
 """Refusals that are believed. One comes also from a broker that is killed in the middle of a handshake."""
 
 REMEDIES: Final = {
-    error_code.AUTHENTICATION: "Check sasl.mechanism, sasl.username and sasl.password of source.kafka",
-    error_code.SSL: (
+    error_code.AUTHENTICATION: Remedy("kafka.check-sasl", "Check sasl.mechanism, sasl.username and sasl.password of source.kafka"),
+    error_code.SSL: Remedy(
+        "kafka.check-ssl",
         "Check security.protocol and the ssl. properties of source.kafka: the authority (ssl.ca.location), and the host's name in the "
-        "broker's certificate"
+        "broker's certificate",
     ),
 }
 _WITHOUT_REASON: Final = frozenset({error_code.ALL_BROKERS_DOWN})
@@ -78,7 +83,7 @@ class ConnectionErrors:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._refusals = 0
-        self._refusal = ("", "")
+        self._refusal = ("", NO_REMEDY)
         self.latest = ""
         """The newest one that names a reason; '' if there is none."""
 
@@ -107,7 +112,7 @@ class ConnectionErrors:
 NAME: Final = re.compile(r"[a-z0-9]+(?:[._][a-z0-9]+)+")
 SECURITY: Final = ("sasl.", "ssl.")
 """Properties whose absence librdkafka reports by name."""
-REMEDY: Final = "See CONFIGURATION.md of librdkafka"
+REMEDY: Final = Remedy("kafka.see-librdkafka", "See CONFIGURATION.md of librdkafka")
 
 
 @contextmanager
@@ -125,17 +130,25 @@ def _refusal(properties: Mapping[str, str], reason: str) -> ConfigError:
     named = [name for name in properties if name in mentioned]
     if reason.startswith("No such configuration property") and named:
         message = f"librdkafka has no property {named[0]!r}"
-        return ConfigError(message, remedy=f"{REMEDY} for the names", key=_key(named[0]))
+        return ConfigError(message, remedy=Remedy("kafka.see-librdkafka-names", f"{REMEDY} for the names"), key=_key(named[0]))
     missing = [name for name in mentioned if _is_missing(name, properties)]
     if missing:
         message = f"librdkafka also needs {_keys(missing)}"
-        return ConfigError(message, remedy="Set it under [source.kafka]", key=_key(missing[0]))
+        return ConfigError(message, remedy=Remedy("kafka.set-under-source-kafka", "Set it under [source.kafka]"), key=_key(missing[0]))
     # Some reasons hold the value and not the name ("Unsupported SASL mechanism: x"), some neither.
     refused = named or [name for name, value in properties.items() if value and value in reason] or list(properties)
     if not refused:
-        return ConfigError(f"librdkafka refuses the configuration: {reason}", remedy="Check source.bootstrap_servers", key="source")
+        return ConfigError(
+            f"librdkafka refuses the configuration: {reason}",
+            remedy=Remedy("kafka.check-bootstrap-servers", "Check source.bootstrap_servers"),
+            key="source",
+        )
     what = "value" if len(refused) == 1 else "values"
-    return ConfigError(f"librdkafka refuses the {what} of {_keys(refused)}", remedy=f"{REMEDY} for its values", key=_key(refused[0]))
+    return ConfigError(
+        f"librdkafka refuses the {what} of {_keys(refused)}",
+        remedy=Remedy("kafka.see-librdkafka-values", f"{REMEDY} for its values"),
+        key=_key(refused[0]),
+    )
 
 
 def _is_missing(name: str, properties: Mapping[str, str]) -> bool:

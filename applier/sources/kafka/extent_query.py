@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
+from applier.model.remedy import Remedy
 from applier.model.topic_name import is_named, is_pattern
 from applier.sources.kafka.error_meaning import PATIENCE_S, ConnectionErrors, failed
 from applier.sources.kafka.settings import KafkaSettings, unreachable
@@ -119,7 +120,7 @@ class ExtentQuery:
                 raise self.refused(topic, found.error)
             streams += [Stream(topic, partition) for partition in sorted(found.partitions)]
         if not topics and not self._has_listed:
-            remedy = "Check source.topics, and that the user may describe the topics"
+            remedy = Remedy("kafka.check-topics-and-describe", "Check source.topics, and that the user may describe the topics")
             raise SourceError("no topic matches source.topics", remedy=remedy, kind="unknown_topic", topics=", ".join(patterns))
         self.topics = tuple(topics)
         self._has_listed = True
@@ -129,7 +130,7 @@ class ExtentQuery:
         """Return the error for a topic that the brokers do not describe."""
         # A broker that has just started may not know yet of topics that were there before.
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not self._has_listed:
-            remedy = "Check source.topics; the changefeed's sink URI names the topic"
+            remedy = Remedy("kafka.check-topic-name", "Check source.topics; the changefeed's sink URI names the topic")
             return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
         return failed(self._settings, f"metadata of {topic}", error, topic=topic)
 

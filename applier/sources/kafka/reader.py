@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from applier.model.errors import SourceError
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import PATIENCE_S, ConnectionErrors, failed, refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings, unreachable
@@ -217,7 +218,9 @@ class Reading:
         if error.code() in {error_code.NO_OFFSET, KafkaError.OFFSET_OUT_OF_RANGE}:
             return SourceError(
                 "Kafka deleted records before the applier read them",
-                remedy="Give the topic a longer retention, and create the replica again from a dump (README)",
+                remedy=Remedy(
+                    "kafka.lengthen-retention", "Give the topic a longer retention, and create the replica again from a dump (README)"
+                ),
                 kind="retention",
                 **place,
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applier.model.errors import ConfigError, SourceError
+from applier.model.remedy import Remedy
 
 LOGGER = logging.getLogger("applier.kafka")
 
@@ -54,7 +55,11 @@ class KafkaSettings:
         for name, _ in self.properties:
             if name in OWNED_PROPERTIES:
                 message = f"source.kafka may not set {name!r}"
-                raise ConfigError(message, remedy=f"Remove it: {OWNED_PROPERTIES[name]}", key=f"source.kafka.{name}")
+                raise ConfigError(
+                    message,
+                    remedy=Remedy("kafka.remove-fixed-property", f"Remove it: {OWNED_PROPERTIES[name]}"),
+                    key=f"source.kafka.{name}",
+                )
 
     def masked(self, text: str) -> str:
         """Return ``text``, which another has written, without the secrets among the properties."""
@@ -93,7 +98,7 @@ def unreachable(settings: KafkaSettings, what: str, cause: object) -> SourceErro
     """Make the error for a broker that does not answer."""
     return SourceError(
         f"Kafka does not answer: {what}",
-        remedy="Check source.bootstrap_servers, the brokers, and source.kafka (TLS, SASL)",
+        remedy=Remedy("kafka.check-brokers", "Check source.bootstrap_servers, the brokers, and source.kafka (TLS, SASL)"),
         kind="unreachable",
         bootstrap_servers=settings.bootstrap_servers,
         cause=settings.masked(str(cause)),

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # its stubs forget the last two  # type: ignore[attr-defined] # its stubs forget the first one
 
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.sources.kafka.error_meaning import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings
 
@@ -27,9 +28,10 @@ MOCK_CLUSTER: Final = "mockCluster"
 POLICY: Final = "cleanup.policy"
 COMPACT: Final = "compact"
 
-REMEDY: Final = (
+REMEDY: Final = Remedy(
+    "kafka.set-cleanup-policy-delete",
     "Set cleanup.policy=delete for the topic: `kafka-configs.sh --bootstrap-server … --alter --entity-type topics --entity-name … "
-    "--add-config cleanup.policy=delete`. Then compare the replica with `applier verify`: records that are gone do not come back"
+    "--add-config cleanup.policy=delete`. Then compare the replica with `applier verify`: records that are gone do not come back",
 )
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, Flag, Image, PlacedRow, RowEvent, RowKind, RowOperation
 from applier.model.position import Offset, Place, Stream
-from applier.model.remedy import SKIP_RECORD
+from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.planner.port import RowLookup
 from applier.sources.open_protocol.matcher import intern_shape
 from applier.sources.open_protocol.record import ROW, Head, decode_record, read_head, read_row, read_row_event, split_record
@@ -28,7 +28,10 @@ from applier.sources.open_protocol.row_run import place_images, place_parsed
 from applier.sources.port import Record
 from applier.sources.ticdc.json_text import parse_object
 
-RESTORE: Final = f"Restore the object in the claim-check storage. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`"
+RESTORE: Final = Remedy(
+    "open-protocol.restore-object-or-load-row",
+    f"Restore the object in the claim-check storage. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`",
+)
 
 
 class ClaimCheckStore(Protocol):
@@ -130,8 +133,12 @@ OTHERWISE: Final = (
     "Or raise max-message-bytes of changefeed and topic, set large-message-handle-option to none and let it send the row again. "
     f"Or load the row from upstream, and skip the record: `{SKIP_RECORD}`"
 )
-STORAGE_REMEDY: Final = f"Set source.claim_check.storage to the claim-check-storage-uri of the changefeed. {OTHERWISE}"
-UPSTREAM_REMEDY: Final = f"Set source.upstream to the address of upstream's TiDB, where such rows are read. {OTHERWISE}"
+STORAGE_REMEDY: Final = Remedy(
+    "open-protocol.set-claim-check-storage", f"Set source.claim_check.storage to the claim-check-storage-uri of the changefeed. {OTHERWISE}"
+)
+UPSTREAM_REMEDY: Final = Remedy(
+    "open-protocol.set-source-upstream", f"Set source.upstream to the address of upstream's TiDB, where such rows are read. {OTHERWISE}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +224,7 @@ def _as_placeholder(row: PlacedRow) -> PlacedRow:
     return row._replace(shape=intern_shape(row.shape._replace(placeholder=True)))
 
 
-def _refuse(kind: str, message: str, remedy: str) -> ProtocolError:
+def _refuse(kind: str, message: str, remedy: Remedy) -> ProtocolError:
     error = ProtocolError.at(None, kind, message)
     error.remedy = remedy
     return error

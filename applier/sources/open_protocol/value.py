@@ -25,7 +25,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Column, ColumnShape, Flag, Value
-from applier.model.remedy import SKIP_RECORD
+from applier.model.remedy import SKIP_RECORD, Remedy
 
 is_shared_by_python: Final = re.compile(rb'(?:[^\\"\n]+|\\(?:x[0-9a-fA-F]{2}|[abfnrtv\\"]))*+').fullmatch
 """Texts whose escapes mean the same in Go and in Python's bytes literals: everything that Quote writes for bytes that are no runes."""
@@ -58,8 +58,9 @@ def _unquote_token(match: re.Match[bytes]) -> bytes:
 
 
 GEOMETRY: Final = 255
-GEOMETRY_REMEDY: Final = (
-    f"Leave the column out of the changefeed (column-selectors), or the table (filter). Then skip the record: `{SKIP_RECORD}`"
+GEOMETRY_REMEDY: Final = Remedy(
+    "open-protocol.exclude-geometry-column",
+    f"Leave the column out of the changefeed (column-selectors), or the table (filter). Then skip the record: `{SKIP_RECORD}`",
 )
 _SIGNED_ZERO: Final = re.compile(rb'("t":[45],(?:"h":true,)?(?:"f":\d+,)?"v":-0)(?=[},])')
 MAX_FLAGS = 2**63 - 1

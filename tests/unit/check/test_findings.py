@@ -20,6 +20,7 @@ from applier.model.errors import ConfigError, SinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.finding import Severity, of_error, ok
 from applier.model.position import Stream, Ts
+from applier.model.remedy import Remedy
 from applier.mysql.grants import Grants
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
@@ -49,7 +50,7 @@ def levels(findings):
 def test_a_group_that_fails_is_a_finding_and_the_others_go_on():
     def refused():
         yield ok("first", "well")
-        raise SinkError("the database refused", remedy="Ask it again", code=1)
+        raise SinkError("the database refused", remedy=Remedy("test.remedy", "Ask it again"), code=1)
 
     def broken():
         raise ZeroDivisionError
@@ -97,7 +98,7 @@ def test_a_group_that_waits_in_vain_for_another_one_is_not_examined():
 
 
 def test_a_finding_of_an_error_has_its_facts_and_its_remedy():
-    finding = of_error("sink", SinkError("the database refused", remedy="Ask it again", code=1, table=None))
+    finding = of_error("sink", SinkError("the database refused", remedy=Remedy("test.remedy", "Ask it again"), code=1, table=None))
     assert finding.as_object() == {"check": "sink", "level": "error", "detail": "the database refused (code=1)", "remedy": "Ask it again"}
 
 

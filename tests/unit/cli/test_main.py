@@ -23,6 +23,7 @@ from applier.model.errors import (
     UnknownOutcome,
 )
 from applier.model.position import Offset, Place, Stream
+from applier.model.remedy import Remedy
 from applier.telemetry.log import StderrHandler, configure_logging, use_format
 
 
@@ -68,7 +69,7 @@ def test_each_kind_of_error_has_its_exit_code(error, code):
 
 
 def test_an_expected_error_names_place_and_remedy_without_a_traceback(capsys):
-    error = NeedsOperator("the rows are gone", remedy="Take a [dump].", topic="feed", offset=5, table="", cause=None)
+    error = NeedsOperator("the rows are gone", remedy=Remedy("test.remedy", "Take a [dump]."), topic="feed", offset=5, table="", cause=None)
 
     assert run([], commands_raising(error)) == 6
     assert capsys.readouterr().err == "error: the rows are gone\n  topic: feed\n  offset: 5\n  remedy: Take a [dump].\n"
@@ -81,7 +82,7 @@ def test_a_timestamp_is_printed_with_its_time(capsys):
 
 @pytest.mark.parametrize(("remedy", "shown"), [("Do it", "Do it."), ("Do it.", "Do it."), ("Did you mean it?", "Did you mean it?")])
 def test_a_remedy_ends_as_a_sentence_does(remedy, shown, capsys):
-    run([], commands_raising(ConfigError("m", remedy=remedy)))
+    run([], commands_raising(ConfigError("m", remedy=Remedy("test.remedy", remedy))))
     assert capsys.readouterr().err == f"error: m\n  remedy: {shown}\n"
 
 

@@ -12,6 +12,7 @@ from applier.cli import status
 from applier.cli.main import run
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Offset, Stream, StreamPosition, Ts
+from applier.model.remedy import Remedy
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
@@ -147,7 +148,7 @@ def test_a_watch_shows_it_until_it_is_interrupted(configured, owned, capsys, mon
 
 
 def test_a_sink_that_is_away_for_a_while_does_not_end_a_watch(capsys, monkeypatch):
-    answers = iter([RetryableSinkError("the database is away", remedy="Wait"), "here again"])
+    answers = iter([RetryableSinkError("the database is away", remedy=Remedy("test.remedy", "Wait")), "here again"])
     shown = []
 
     def ask():

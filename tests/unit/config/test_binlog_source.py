@@ -107,7 +107,7 @@ def test_two_passwords_are_refused():
 def test_rows_of_a_binlog_are_not_written_ahead():
     found = refusal(BINLOG, sink={"url": "mysql+pymysql://u@h/", "consistency": "row"})
     assert 'sink.consistency = "row"' in found.message
-    assert found.remedy == "Remove sink.consistency."
+    assert found.remedy == "Remove sink.consistency"
 
 
 def test_all_errors_of_a_binlog_are_told_at_once():

@@ -6,6 +6,7 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.position import Offset, Place, Stream
+from applier.model.remedy import Remedy
 
 
 @pytest.mark.parametrize("kind", ["version", "framing", "json"])
@@ -18,4 +19,4 @@ def test_a_record_that_cannot_be_read_comes_with_a_remedy_also_through_pickle(ki
 
 
 def test_its_own_remedy_replaces_the_common_one():
-    assert ProtocolError("m", kind="json", remedy="do that").remedy == "do that"
+    assert ProtocolError("m", kind="json", remedy=Remedy("test.remedy", "do that")).remedy == "do that"

@@ -14,6 +14,7 @@ from applier.coordinator.step import ApplySegment, Segment
 from applier.model.errors import InvariantViolation, JobAborted, NeedsOperator, RowRefused, SourceError, SparkSessionLost
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance
@@ -354,7 +355,7 @@ def test_a_refused_row_of_a_prepared_segment_is_named_before_the_run_stops(refus
 
 def test_a_segment_whose_tables_were_taken_for_wrong_is_written_again_with_the_right_ones(make, monkeypatch):
     run = make()
-    error = NeedsOperator("an index that upstream does not have", remedy="Drop it")
+    error = NeedsOperator("an index that upstream does not have", remedy=Remedy("test.remedy", "Drop it"))
     run.runner.answers["write"].append(WriteOutcome(state=WriteState.FAILED, error=error))
     asked = []
     monkeypatch.setattr(SinkTables, "explained", lambda _, found, tables: asked.append(found) or tables)
@@ -371,7 +372,7 @@ def test_a_segment_that_could_not_be_prepared_ahead_is_prepared_again_when_it_is
 
     def failing(plan):
         # What is known only now: the tables as the segment before has explained them. An error is also that of all segments behind it.
-        error = NeedsOperator("an index that upstream does not have", remedy="Drop it")
+        error = NeedsOperator("an index that upstream does not have", remedy=Remedy("test.remedy", "Drop it"))
         return prepare(plan)._replace(segments=tuple(PreparedSegment((Rendered(n, 0, error=error),)) for n in range(len(plan.windows))))
 
     run.runner.prepare = failing
@@ -396,7 +397,9 @@ def test_what_was_prepared_before_a_ddl_that_came_late_is_not_written_behind_it(
 
 def test_what_an_operator_must_decide_in_a_prepared_segment_stops_the_run_at_that_segment(make):
     run = make()
-    run.runner.answers["write"].append(WriteOutcome(state=WriteState.FAILED, error=NeedsOperator("no key", remedy="Add one")))
+    run.runner.answers["write"].append(
+        WriteOutcome(state=WriteState.FAILED, error=NeedsOperator("no key", remedy=Remedy("test.remedy", "Add one")))
+    )
     with pytest.raises(NeedsOperator):
         run.finish()
     assert run.ids == []

@@ -9,6 +9,7 @@ import pytest
 from applier.cli.main import run
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.run.ending import TRY_AGAIN, end_stored, ending_on_sigterm, outlasting_retries
@@ -40,7 +41,9 @@ def ended_with(settings, error, command="run"):
 
 
 def test_an_error_is_stored_with_its_code_its_facts_and_its_remedy(settings):
-    end = ended_with(settings, NeedsOperator("the DDL cannot be expressed", remedy="Skip it", commit_ts=7, table=None))
+    end = ended_with(
+        settings, NeedsOperator("the DDL cannot be expressed", remedy=Remedy("test.remedy", "Skip it"), commit_ts=7, table=None)
+    )
     assert (end.command, end.exit_code, end.error_class, end.message) == ("run", 6, "NeedsOperator", "the DDL cannot be expressed")
     assert (end.facts, end.remedy) == ({"commit_ts": "7"}, "Skip it")
 

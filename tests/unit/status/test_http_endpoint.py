@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from applier.model.errors import ConfigError
+from applier.model.remedy import Remedy
 from applier.status.app import StatusApp
 from applier.status.http_endpoint import HttpEndpoint, StatusServer
 from applier.telemetry.monitor import Monitor
@@ -113,7 +114,7 @@ def status_of(address):
 
 def test_the_end_of_a_run_is_told_to_a_page_that_asks_and_only_the_first_reason_counts():
     book, told = NoteBook(), []
-    error = ConfigError("the cause", remedy="mend it")
+    error = ConfigError("the cause", remedy=Remedy("test.remedy", "mend it"))
     with HttpEndpoint(Settings(Address(LOOPBACK, 0)), Monitor(book)) as endpoint:
         endpoint.open()
         address = book.notes[0][1]["address"]

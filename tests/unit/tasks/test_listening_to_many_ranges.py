@@ -9,6 +9,7 @@ from applier.model.chunk import bucket_of, bucket_seed, unpack
 from applier.model.errors import ConfigError, ProtocolError, SourceError
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
+from applier.model.remedy import Remedy
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks import listen as listening
@@ -128,7 +129,7 @@ def test_a_record_that_cannot_be_read_ends_its_range_only():
 
 @pytest.mark.parametrize("partition", [0, 2])
 def test_what_ends_the_whole_reading_is_the_outcome_of_every_range(partition):
-    refused = ConfigError("Kafka refuses a setting", remedy="x", kind="value", key="source.kafka")
+    refused = ConfigError("Kafka refuses a setting", remedy=Remedy("test.remedy", "x"), kind="value", key="source.kafka")
     tasks = tasks_of(4)
     _, outcomes = heard(tasks, Log(fails={partition: refused}))
     assert outcomes == [RangeFailure(task.range, refused) for task in tasks]

@@ -14,6 +14,7 @@ from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Ts
+from applier.model.remedy import Remedy
 from applier.model.timeline import DIGITS
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, use_format, use_level, use_timeline
@@ -225,7 +226,7 @@ def test_a_retry_of_a_run_is_noted_with_class_code_and_reason_and_one_of_a_comma
     configure_logging()
     watching = Watching()
     with retries_noted(watching):
-        fail_once(RetryableSinkError("deadlock", remedy="none", code=1213, table="a.b"))
+        fail_once(RetryableSinkError("deadlock", remedy=Remedy("test.remedy", "none"), code=1213, table="a.b"))
     fail_once(RetryableSinkError("after the run"))
     facts = {"error": "RetryableSinkError", "attempt": 1, "wait_s": 0.0, "code": 1213, "reason": "deadlock", "is_inner": True}
     assert watching.notes == [("retry", facts)]

@@ -4,6 +4,7 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.position import MAX_TS, NO_TS, Ts
+from applier.model.remedy import Remedy
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.timeline import StoredTimeline
 from applier.telemetry.log import spelled, timeline_in_use, use_timeline
@@ -61,7 +62,11 @@ def of_a_binlog():
 @pytest.mark.usefixtures("of_a_binlog")
 def test_a_command_of_a_remedy_names_a_place_of_a_binlog_as_it_is_shown():
     error = ProtocolError(
-        "no", remedy="`applier skip --position …` or `applier ddl skip --ts …`", topic="binlog", offset=PLACE, commit_ts=PLACE
+        "no",
+        remedy=Remedy("test.remedy", "`applier skip --position …` or `applier ddl skip --ts …`"),
+        topic="binlog",
+        offset=PLACE,
+        commit_ts=PLACE,
     )
     named = "mariadb-bin.000042:157"
     assert error.remedy_with(spelled(error.facts)) == f"`applier skip --position {named}` or `applier ddl skip --ts {named}`"

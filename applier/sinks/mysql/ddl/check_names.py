@@ -12,14 +12,16 @@ from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.model.remedy import Remedy
 from applier.mysql.names import spellings
 from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.mysql.structure.expression import Expression
 from applier.sinks.mysql.structure.reader import read_check_names
 
-MISSING_CHECK: Final = (
+MISSING_CHECK: Final = Remedy(
+    "mysql.drop-check-by-hand",
     "Make the change in the sink by hand: drop the check under the name that SHOW CREATE TABLE has there, or redefine its column "
-    "without it. Then skip the DDL: `applier ddl skip --ts … --table …`"
+    "without it. Then skip the DDL: `applier ddl skip --ts … --table …`",
 )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection
 
 from applier.model.errors import NeedsOperator
+from applier.model.remedy import Remedy
 from applier.sinks.mysql.ddl.already_so import missing_result
 from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.outcome import Outcome, outcome_of
@@ -32,9 +33,10 @@ class Comparison:
         )
         if found.outcome is Outcome.UNDECIDED:
             message = f"the outcome of the DDL is unknown after {cause}: {found.reason}"
-            remedy = (
+            remedy = Remedy(
+                "mysql.decide-ddl-outcome",
                 "Look at the table in the sink. Run `applier ddl done --ts … --table …` if the statement ran, "
-                "`applier ddl retry --ts … --table …` if it did not"
+                "`applier ddl retry --ts … --table …` if it did not",
             )
             raise NeedsOperator(message, remedy=remedy, **intent.facts)
         return found.outcome is Outcome.RAN

@@ -10,12 +10,14 @@ from applier.ddl.remedy import PLAIN_COLUMN
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.model.remedy import Remedy
 from applier.mysql.names import spellings
 from applier.sinks.mysql.catalogue import holds_row
 from applier.sinks.mysql.structure.generated import known_columns
 
-NO_INDEX: Final = (
-    "Make the same change in the sink by hand, without the index or key. Then skip the DDL with `applier ddl skip --ts … --table …`"
+NO_INDEX: Final = Remedy(
+    "mysql.change-without-index",
+    "Make the same change in the sink by hand, without the index or key. Then skip the DDL with `applier ddl skip --ts … --table …`",
 )
 
 _ALTERS: Final = frozenset({DdlKind.ALTER_TABLE, DdlKind.CREATE_INDEX})

@@ -17,6 +17,7 @@ from applier.ddl.table_draft import emptied_partitions
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.model.remedy import Remedy
 from applier.mysql.information_schema import PARTITIONS, read_view
 from applier.mysql.names import spellings
 
@@ -51,7 +52,10 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
     if is_own and (is_tidb == ddl.is_of_log or (not is_tidb and _has_own_collation(connection, actual))):
         raise NeedsOperator(
             "the sink's partitions of this table hold other rows than upstream's, so the DDL would change the wrong rows",
-            remedy="Make the table's rows equal to upstream's by hand, then skip the DDL with `applier ddl skip --ts … --table …`",
+            remedy=Remedy(
+                "mysql.equal-rows-and-skip",
+                "Make the table's rows equal to upstream's by hand, then skip the DDL with `applier ddl skip --ts … --table …`",
+            ),
             table=str(ddl.name),
             commit_ts=ddl.commit_ts,
             query=ddl.query,

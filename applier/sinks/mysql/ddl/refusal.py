@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.remedy import OTHER_ROWS
 from applier.model.errors import FatalSinkError, RetryableSinkError, SinkError
+from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of, is_known, translate
 from applier.sinks.mysql.ddl.intents import Intent
 from applier.sinks.mysql.ddl.sessions import blockers
@@ -15,33 +16,43 @@ from applier.sinks.mysql.ddl.sessions import blockers
 LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY, SYNTAX_ERROR = 1205, 1146, 1062, 1064
 _NEAR: Final = re.compile(r"near '(.*)' at line", re.DOTALL)
 _MAX_SHOWN: Final = 80
-_OTHER_TABLE: Final = (
+_OTHER_TABLE: Final = Remedy(
+    "mysql.define-table-as-upstream",
     "Give the table in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
-    "Or rename it, so that it keeps its rows, and start the applier again: it makes the table"
+    "Or rename it, so that it keeps its rows, and start the applier again: it makes the table",
 )
-_OTHER_INDEX: Final = (
+_OTHER_INDEX: Final = Remedy(
+    "mysql.define-index-as-upstream",
     "Give the index in the sink upstream's definition, then run `applier ddl done --ts … --table …`. "
-    "Or drop the index, which holds no rows, and start the applier again"
+    "Or drop the index, which holds no rows, and start the applier again",
 )
-_OTHER_VIEW: Final = (
+_OTHER_VIEW: Final = Remedy(
+    "mysql.define-view-as-upstream",
     "Give the view in the sink upstream's definition, then run `applier ddl done --ts … --table …`. "
-    "Or drop the view, which holds no rows, and start the applier again"
+    "Or drop the view, which holds no rows, and start the applier again",
 )
-_OTHER_COLUMNS: Final = (
+_OTHER_COLUMNS: Final = Remedy(
+    "mysql.complete-table",
     "Give the table in the sink what it has upstream behind this DDL, and old rows the values that they have there: `applier verify` shows "
-    "those that differ. Then run `applier ddl done --ts … --table …`"
+    "those that differ. Then run `applier ddl done --ts … --table …`",
 )
-_FOUND: Final = (
-    "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`"
+_FOUND: Final = Remedy(
+    "mysql.define-column-as-upstream",
+    "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`",
 )
-_NO_SEQUENCE: Final = (
+_NO_SEQUENCE: Final = Remedy(
+    "mysql.skip-sequence",
     "If this is a SEQUENCE upstream, which the sink has none of: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
-    "sink as upstream has it, with its rows, and start the applier again"
+    "sink as upstream has it, with its rows, and start the applier again",
 )
-_LOCKED: Final = "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again"
-_BY_HAND: Final = (
+_LOCKED: Final = Remedy(
+    "mysql.end-blocking-session",
+    "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again",
+)
+_BY_HAND: Final = Remedy(
+    "mysql.change-by-hand-then-done",
     "Change the sink by hand, its rows included, then run `applier ddl done --ts … --table …`."
-    " Run `applier ddl skip --ts … --table …` only if the sink does not need the statement"
+    " Run `applier ddl skip --ts … --table …` only if the sink does not need the statement",
 )
 
 
@@ -89,7 +100,7 @@ def result_differs(intent: Intent, reason: str) -> FatalSinkError:
     return FatalSinkError(message, remedy=_remedy_of_result(intent), **intent.facts)
 
 
-def _remedy_of_result(intent: Intent) -> str:
+def _remedy_of_result(intent: Intent) -> Remedy:
     """Return what to do about an object that is not what the statement makes: what holds rows is never dropped."""
     statement = parse_ddl(intent.ddl)
     match None if statement is None else statement.kind:

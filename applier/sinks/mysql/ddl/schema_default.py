@@ -18,6 +18,7 @@ from applier.ddl.tokens import Token, as_tidb_reads
 from applier.ddl.tree import SchemaStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of
 from applier.mysql.names import schema_spelling
 from applier.mysql.quoting import quote_identifier
@@ -111,7 +112,10 @@ def _value(tokens: Sequence[Token], at: int) -> str:
 def _differs(ddl: DdlEvent, schema: str, found: SchemaDefault, change: str) -> NeedsOperator:
     return NeedsOperator(
         "the schema exists in the sink and holds tables, and its character set or collation differs from upstream's",
-        remedy=f"Correct the collations of its tables, then run this statement in the sink: {change}; and start the applier again",
+        remedy=Remedy(
+            "mysql.correct-collations",
+            f"Correct the collations of its tables, then run this statement in the sink: {change}; and start the applier again",
+        ),
         schema=schema,
         found=f"{found.character_set} {found.collation}",
         commit_ts=ddl.commit_ts,

@@ -7,12 +7,14 @@ from sqlalchemy import Connection, text
 from applier.ddl.zone_use import TIME_ZONE, in_zone_of_need
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 from applier.mysql.session_variables import zone_on_server
 from applier.sinks.mysql.ddl.old_rows import OldTable
 
 _KNOWN: Final = text("SELECT CONVERT_TZ('2020-01-01 00:00:00', '+00:00', :zone) IS NOT NULL")
-_REMEDY: Final = (
-    "Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or set source.ddl_time_zone to an offset such as +08:00"
+_REMEDY: Final = Remedy(
+    "mysql.load-zone-tables-for-ddl",
+    "Load the zone tables (mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql), or set source.ddl_time_zone to an offset such as +08:00",
 )
 
 

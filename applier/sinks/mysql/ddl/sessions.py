@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.ddl.background import background_form, may_run_in_background
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent
+from applier.model.remedy import Remedy
 from applier.mysql.errors import ErrorVerdict, meaning_of, translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import roll_back, session_id, transaction
@@ -81,7 +82,9 @@ def sessions_with(connection: Connection, statement: str) -> list[int]:
             continue
         if own in found:  # a list without this session is switched off (performance_schema)
             return sorted(found - {own})
-    raise FatalSinkError("the server does not list this session", remedy="Point [sink] url at the server itself, not at a proxy")
+    raise FatalSinkError(
+        "the server does not list this session", remedy=Remedy("mysql.avoid-proxy", "Point [sink] url at the server itself, not at a proxy")
+    )
 
 
 def _running(connection: Connection, statement: str) -> list[int]:

@@ -13,6 +13,7 @@ from applier.ddl import Site, read_ddl
 from applier.ddl.renaming import with_names
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.remedy import Remedy
 from applier.mysql.names import namesakes
 
 Spellings = Mapping[FoldedName, TableName]
@@ -30,7 +31,7 @@ def spelled_in_sink(connection: Connection, ddl: DdlEvent) -> Spellings:
         if len(candidates) > 1:
             raise NeedsOperator(
                 "the sink has several names that differ only in case; upstream they are one name",
-                remedy="Rename those that upstream does not have, then start the applier again",
+                remedy=Remedy("mysql.rename-tables", "Rename those that upstream does not have, then start the applier again"),
                 found=", ".join(sorted(map(str, candidates))),
                 table=str(ddl.name),
                 commit_ts=ddl.commit_ts,

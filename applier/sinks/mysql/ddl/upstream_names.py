@@ -26,13 +26,15 @@ from applier.ddl.table_history import TableHistory
 from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
+from applier.model.remedy import Remedy
 from applier.mysql.names import spellings
 from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.mysql.ddl.check_names import with_check_names
 
-MISSING_INDEX: Final = (
+MISSING_INDEX: Final = Remedy(
+    "mysql.rename-index",
     "If the sink's table has this index under another name: ALTER TABLE … RENAME INDEX … TO …, and start the applier again. Otherwise make "
-    "the rest of the change in the sink by hand, then `applier ddl skip --ts … --table …`"
+    "the rest of the change in the sink by hand, then `applier ddl skip --ts … --table …`",
 )
 _INDEXES: Final = text(
     "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
