@@ -12,7 +12,8 @@ from typing import Final
 DEFAULT_CONFIG: Final = Path("applier.toml")
 
 
-_COMMAND: Final = re.compile(r"`(applier (?:[a-z]+ )*[a-z]+)(?=[ `])")
+_COMMAND: Final = re.compile(r"`(applier (?!docs )(?:[a-z]+ )*[a-z]+)(?=[ `])")
+"""A command that takes ``--config``: all but ``docs``."""
 _OPTIONS: Final = ("--config", "-c")
 
 

@@ -15,3 +15,7 @@ def test_commands_name_the_file_that_was_given(arguments):
 
 def test_commands_stand_as_they_are_with_the_usual_file():
     assert remedy_line("Run `applier migrate`", ["catchup"]) == "Run `applier migrate`."
+
+
+def test_a_page_of_the_documentation_needs_no_configuration():
+    assert remedy_line("Read `applier docs start_over`", ["run", "-c", "a.toml"]) == "Read `applier docs start_over`."
