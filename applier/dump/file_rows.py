@@ -14,6 +14,8 @@ from sqlalchemy import RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from applier.ddl.column_type import TypeFamily
+from applier.dump.definitions import Definitions
+from applier.dump.file_target import FileTarget
 from applier.dump.file_value import FileText, ValueRead, is_known_charset, value_read
 from applier.dump.insert_values import Literal, columns_of, rows_of
 from applier.dump.statements import Piece
@@ -181,3 +183,13 @@ def _values(row: Sequence[Literal], columns: Sequence[_TargetColumn | None]) -> 
             yield column.render(column.read(*literal))
         except (ValueError, ArithmeticError) as error:
             raise ValueError(f"a value of column {column.name} is not one of its type: {type(error).__name__}") from None
+
+
+def target_of(settings: SinkSettings, tables: Sequence[TableName], views: Sequence[TableName]) -> FileTarget:
+    """Return the tables of a dump in the file."""
+    return FileTarget(settings, tables, views)
+
+
+def open_rows(settings: SinkSettings, definitions: Definitions, file: str) -> FileRows:
+    """Return a connection that takes the rows of a file of a dump."""
+    return FileRows(settings, definitions.zone, definitions.named_bytes, is_of_log=definitions.to_log is not None, file=file)

@@ -16,13 +16,11 @@ from typing import Final
 from applier.config import Config
 from applier.dump.completeness import check_complete
 from applier.dump.definitions import Definitions
-from applier.dump.file_target import FileTarget
 from applier.dump.inventory import FileKind, Inventory, inventory_of
-from applier.dump.loading import DumpLoad
+from applier.dump.loading import DumpLoad, LoadTarget, loading_of
 from applier.dump.log_place import start_of_dump
 from applier.dump.moment import METADATA, moment_of
 from applier.dump.numbering import check_files
-from applier.dump.target_tables import TargetTables
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
@@ -113,7 +111,7 @@ def _definitions(config: Config, sink: Sink, start_ts: Ts, options: LoadOptions)
     )
 
 
-def _target(config: Config, inventory: Inventory) -> TargetTables | FileTarget:
+def _target(config: Config, inventory: Inventory) -> LoadTarget:
     """Return the tables of the chosen files under the sink's names. ConfigError: two of them would be one."""
     selection = config.source.selection()
     tables, views = inventory.tables, inventory.views
@@ -124,8 +122,7 @@ def _target(config: Config, inventory: Inventory) -> TargetTables | FileTarget:
             "dump.route-to-distinct-names", 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
         )
         raise ConfigError("two tables of the dump would be one in the sink", remedy=remedy, table=str(twice[0]))
-    target = FileTarget if config.sink.kit.local else TargetTables
-    return target(config.sink_settings(), there, those_views)
+    return loading_of(config.sink_settings()).target_of(config.sink_settings(), there, those_views)
 
 
 def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]) -> None:

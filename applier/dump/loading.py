@@ -1,19 +1,19 @@
 """Loads a dump into the sink: what it defines as DDLs, then its rows, several tables at once; views last. Says how far it is."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
-from typing import Final
+from types import TracebackType
+from typing import Final, Protocol, Self, cast
 
 from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
 from applier.dump.definitions import Definitions
-from applier.dump.file_rows import FileRows
 from applier.dump.inventory import DumpFile, FileKind, Inventory
-from applier.dump.row_session import RowSession
 from applier.dump.statements import Piece, PieceKind, pieces
 from applier.dump.whole_file import schema_of
 from applier.model.errors import ConfigError
@@ -25,6 +25,68 @@ from applier.sinks.settings import SinkSettings
 NOTE_EVERY_S: Final = 5.0
 _DEFINING: Final = frozenset({PieceKind.SCHEMA, PieceKind.TABLE, PieceKind.VIEW, PieceKind.LEFT_OUT})
 _MEGA: Final = 1_000_000
+
+
+class LoadTarget(Protocol):
+    """The tables and views that a dump makes, by the sink's names."""
+
+    @property
+    def tables(self) -> Sequence[TableName]:
+        """The tables."""
+        ...
+
+    def check_absent(self, *, overwrite: bool) -> None:
+        """Refuse tables that are there already. NeedsOperator."""
+        ...
+
+    def drop(self) -> None:
+        """Drop the tables and views that an earlier load has made."""
+        ...
+
+    def check_rows(self, rows: Mapping[TableName, int]) -> None:
+        """Check that each table holds as many rows as were loaded into it. FatalSinkError."""
+        ...
+
+
+class LoadRows(Protocol):
+    """A session that takes the rows of one file of a dump, in its order; it commits at the end of the block."""
+
+    def set_charset(self, name: str) -> None:
+        """Take the character set of what follows."""
+        ...
+
+    def set_zone(self, zone: str) -> None:
+        """Take the time zone of what follows."""
+        ...
+
+    def write(self, piece: Piece, table: TableName) -> int:
+        """Write the rows of a statement into a table; return how many they are."""
+        ...
+
+    def commit(self) -> None:
+        """Commit what was written."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+class LoadingModule(Protocol):
+    """What the module that ``SinkKit.loading`` names has."""
+
+    def target_of(self, settings: SinkSettings, tables: Sequence[TableName], views: Sequence[TableName]) -> LoadTarget:
+        """Return the tables of a dump."""
+        ...
+
+    def open_rows(self, settings: SinkSettings, definitions: Definitions, file: str) -> LoadRows:
+        """Return a session for the rows of a file."""
+        ...
+
+
+def loading_of(settings: SinkSettings) -> LoadingModule:
+    """Return what loads dumps into the sink."""
+    return cast("LoadingModule", import_module(kit_of(settings.url).loading))
 
 
 @dataclass(slots=True)
@@ -105,8 +167,8 @@ class DumpLoad:
             if self.definitions.has(file.table):
                 of_table.setdefault(file.table, []).append(file)
         has_failed = Event()
-        # A file has one writer at a time.
-        with ThreadPoolExecutor(1 if self._is_file else self.threads) as pool:
+        # A local database has one writer at a time.
+        with ThreadPoolExecutor(1 if kit_of(self.settings.url).local else self.threads) as pool:
             futures = [pool.submit(self._in_turn, group, progress, has_failed) for group in of_table.values()]
             done, rest = wait(futures, return_when=FIRST_EXCEPTION)
             for future in rest:
@@ -147,16 +209,8 @@ class DumpLoad:
                     case _:
                         pass
 
-    @property
-    def _is_file(self) -> bool:
-        return bool(kit_of(self.settings.url).local)
-
-    def _session(self, file: DumpFile) -> RowSession | FileRows:
-        definitions = self.definitions
-        if not self._is_file:
-            return RowSession(self.settings, definitions.zone, file=file.path.name)
-        is_of_log = definitions.to_log is not None
-        return FileRows(self.settings, definitions.zone, definitions.named_bytes, is_of_log=is_of_log, file=file.path.name)
+    def _session(self, file: DumpFile) -> LoadRows:
+        return loading_of(self.settings).open_rows(self.settings, self.definitions, file.path.name)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 As with rows of a stream, no value is altered silently: a statement with a warning that is not known to be harmless is rolled back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -11,7 +11,9 @@ from pymysql.err import MySQLError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.dump.definitions import Definitions
 from applier.dump.statements import Piece
+from applier.dump.target_tables import TargetTables
 from applier.dump.vectors import with_vectors
 from applier.model.errors import SinkError
 from applier.model.events import TableName
@@ -105,3 +107,13 @@ class RowSession:
                 self.commit()
         finally:
             discard(self._connection)
+
+
+def target_of(settings: SinkSettings, tables: Sequence[TableName], views: Sequence[TableName]) -> TargetTables:
+    """Return the tables of a dump on a server."""
+    return TargetTables(settings, tables, views)
+
+
+def open_rows(settings: SinkSettings, definitions: Definitions, file: str) -> RowSession:
+    """Return a session that takes the rows of a file of a dump."""
+    return RowSession(settings, definitions.zone, file=file)

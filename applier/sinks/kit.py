@@ -38,6 +38,14 @@ class SinkKit(ABC):
     local: str = ""
     """"a … file": only processes of this machine reach it, one of them writes at a time, and it has no users. "" for a server."""
 
+    comparison: str = ""
+    """The module that compares tables: ``open_reader(settings, is_upstream=…, statement_timeout_s=…)`` returns a ``Reader`` of ``verify``.
+
+    By its name: what a reader is, packages above this one say.
+    """
+    loading: str = ""
+    """The module that loads dumps, in the same way: a ``LoadingModule`` of ``dump``."""
+
     @abstractmethod
     def read_url(self, text: str) -> URL:
         """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""

@@ -80,10 +80,10 @@ class MysqlReader:
         connection, kind = self._session
         try:
             connection.rollback()
-            if self._is_upstream and kind is ServerKind.TIDB:
+            if self._is_upstream and kind.has_history:
                 # As text: TiDB takes digits for a TSO. Empty, or the session would stay at its last snapshot.
                 connection.execute(_SNAPSHOT, {"ts": "" if snapshot_ts is None else str(int(snapshot_ts))})
-            if not self._is_upstream or kind is not ServerKind.TIDB or snapshot_ts is None:
+            if not self._is_upstream or not kind.has_history or snapshot_ts is None:
                 connection.execute(_BEGIN)
         except SQLAlchemyError as error:
             raise self._failed(error, "beginning a snapshot", snapshot_ts=snapshot_ts) from error
@@ -210,3 +210,8 @@ class MysqlReader:
             remedy = Remedy("verify.set-smaller-chunks", "Set a smaller --chunk-rows, or a longer --statement-timeout")
             return FatalSinkError(f"a statement ran for too long while {doing}", remedy=remedy, code=code, **facts)
         return translate(error, doing, **facts)
+
+
+def open_reader(settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> MysqlReader:
+    """Return the reader of a server, which connects when it is used."""
+    return MysqlReader(settings, is_upstream=is_upstream, statement_timeout_s=statement_timeout_s)

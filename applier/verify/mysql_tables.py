@@ -11,6 +11,7 @@ from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.events import TableName
 from applier.mysql.information_schema import CatalogueView, Row, read_view
+from applier.mysql.session_variables import SQL_MODE
 from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.catalogue import describe
@@ -25,13 +26,23 @@ TABLE_TYPES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
 """Not SEQUENCE: MariaDB and TiDB list those, too."""
 VIEW_TYPES: Final = frozenset({"VIEW"})
 
+_REPAIRING: Final = (
+    "SET NAMES utf8mb4",
+    f"SET SESSION sql_mode = '{SQL_MODE},STRICT_ALL_TABLES', time_zone = '+00:00', foreign_key_checks = 0",
+    "BEGIN",
+)
+_LENIENT: Final = (f"SET SESSION sql_mode = '{SQL_MODE}'", f"SET SESSION sql_mode = '{SQL_MODE},STRICT_ALL_TABLES'")
+MYSQL: Final = ServerKind(name="MySQL", begins=_REPAIRING, lenient=_LENIENT)
+MARIADB: Final = ServerKind(name="MariaDB", begins=_REPAIRING, lenient=_LENIENT)
+TIDB: Final = ServerKind(name="TiDB", has_history=True, is_wide=True, begins=_REPAIRING, lenient=_LENIENT)
+
 
 def kind_of_version(version: str) -> ServerKind:
     """Return which server shows this version."""
     shown = version.casefold()
     if "tidb" in shown:
-        return ServerKind.TIDB
-    return ServerKind.MARIADB if "mariadb" in shown else ServerKind.MYSQL
+        return TIDB
+    return MARIADB if "mariadb" in shown else MYSQL
 
 
 def read_names(connection: Connection, without: Collection[str]) -> Names:

@@ -11,6 +11,7 @@ from typing import Final
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
 from applier.mysql.quoting import quote_identifier, quote_table
+from applier.verify.mysql_tables import TIDB
 from applier.verify.reader import DIGEST_BITS, Key, Scope
 from applier.verify.table_pair import VARIABLE, ColumnPair, Form, ServerKind, SideColumn, SideTable, TablePair
 from applier.verify.value import WIDE_MARK, read_float, read_text
@@ -144,7 +145,7 @@ class TableText:
             case TypeFamily.JSON:
                 return f"CAST(CAST({name} AS CHAR CHARACTER SET utf8mb4) AS BINARY)"
             case TypeFamily.VECTOR:
-                return f"VEC_AS_TEXT({name})" if self._kind is ServerKind.TIDB else f"HEX({name})"
+                return f"VEC_AS_TEXT({name})" if self._kind == TIDB else f"HEX({name})"
             case _ if side.charset in UTF8_CHARSETS:
                 return f"CAST({name} AS BINARY)"
             case _:

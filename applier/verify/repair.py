@@ -8,12 +8,11 @@ sink does not hold ends the file instead of being cut.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
 from applier.model.position import Ts
-from applier.mysql.session_variables import SQL_MODE
 from applier.planner.port import Dialect, Literal
 from applier.telemetry.wording import count, one_line, time_text
 from applier.verify.difference import RowDifference, RowState, TableResult
@@ -21,13 +20,6 @@ from applier.verify.holding import is_empty_enum, require_certainty, require_hel
 from applier.verify.reader import Value
 from applier.verify.table_pair import ColumnPair, ServerKind, TablePair
 from applier.verify.value import wire_type, wire_value
-
-_MYSQL_SESSION: Final = (
-    "SET NAMES utf8mb4",
-    f"SET SESSION sql_mode = '{SQL_MODE},STRICT_ALL_TABLES', time_zone = '+00:00', foreign_key_checks = 0",
-)
-_NOT_STRICT: Final = f"SET SESSION sql_mode = '{SQL_MODE}'"
-_STRICT: Final = f"{_NOT_STRICT[:-1]},STRICT_ALL_TABLES'"
 
 
 @dataclass(slots=True)
@@ -44,8 +36,7 @@ class Repair:
         """Yield the text of the file."""
         repaired = [result for result in results if result.differences]
         yield from self._head(repaired, [result for result in results if not result.is_equal and not result.differences])
-        # With SQLite the lock first: what is read before it may be gone.
-        yield "BEGIN IMMEDIATE;\n" if self.kind is ServerKind.SQLITE else "".join(f"{line};\n" for line in (*_MYSQL_SESSION, "BEGIN"))
+        yield "".join(f"{line};\n" for line in self.kind.begins)
         for result in repaired:
             yield f"\n-- {one_line(str(result.name))}\n"
             yield from self._statements(pairs[result.name], result.differences)
@@ -90,20 +81,19 @@ class Repair:
         for statement, _ in self.dialect.replaces(pair.sink.description, names, replaces[False]):
             yield f"{statement};\n"
         if replaces[True]:
-            yield f"{_NOT_STRICT};\n"
+            yield f"{self.kind.lenient[0]};\n"
             for statement, _ in self.dialect.replaces(pair.sink.description, names, replaces[True]):
                 yield f"{statement};\n"
-            yield f"{_STRICT};\n"
+            yield f"{self.kind.lenient[1]};\n"
 
     def _row(self, columns: Sequence[ColumnPair], values: Sequence[Value]) -> "_Row":
         """Render a row. ApplierError or ValueError: the sink's columns cannot hold it."""
         literals = [self._literal(column) for column in columns]
         pairs = [(column, wire_value(column, value)) for column, value in zip(columns, values, strict=True)]
         for column, value in pairs:
-            # Tables of SQLite are STRICT: they cut nothing, and have no lengths.
-            if value is None or self.kind is not ServerKind.SQLITE:
+            if value is None or not self.kind.has_own_types:
                 require_held(column, value)
-        has_empty_enum = self.kind is not ServerKind.SQLITE and any(is_empty_enum(column, value) for column, value in pairs)
+        has_empty_enum = not self.kind.has_own_types and any(is_empty_enum(column, value) for column, value in pairs)
         for column, value in pairs if has_empty_enum else ():
             require_certainty(column, value)
         text = ",".join(literal(value) for literal, (_, value) in zip(literals, pairs, strict=True))

@@ -3,7 +3,7 @@
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from applier.ddl.column_parser import parse_type
 from applier.ddl.cursor import Cursor
@@ -25,6 +25,10 @@ from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable, 
 READ_ROWS = 1000
 
 
+# The lock first: what is read before it may be gone.
+SQLITE: Final = ServerKind(name="SQLite", is_wide=True, has_own_types=True, begins=("BEGIN IMMEDIATE",))
+
+
 class SqliteReader:
     """A connection to the file."""
 
@@ -36,7 +40,7 @@ class SqliteReader:
     @property
     def kind(self) -> ServerKind:
         """SQLite."""
-        return ServerKind.SQLITE
+        return SQLITE
 
     def names(self, *, without: Collection[str]) -> Names:
         """Return the names of all tables and views."""
@@ -169,3 +173,9 @@ def _column(description: ColumnDescription) -> SideColumn:
     except DdlSyntaxError:
         found = None
     return SideColumn(description=description, type=found)
+
+
+def open_reader(settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> SqliteReader:
+    """Return the reader of a file, which connects when it is used."""
+    del is_upstream, statement_timeout_s
+    return SqliteReader(settings)

@@ -12,13 +12,21 @@ from applier.planner.catalogue import ColumnDescription, TableDescription
 # --- side ------------------------------------------------------------------------------------------------------------
 
 
-class ServerKind(StrEnum):
-    """Which database it is: they write the same value in different ways."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerKind:
+    """How a database writes values, and what it can do. Two sides of one kind write the same value alike."""
 
-    MYSQL = "mysql"
-    MARIADB = "mariadb"
-    TIDB = "tidb"
-    SQLITE = "sqlite"
+    name: str
+    has_history: bool = False
+    """It can be read as it was at a timestamp."""
+    is_wide: bool = False
+    """It shows the digits of a DOUBLE otherwise than upstream's servers agree on: they are compared as numbers."""
+    has_own_types: bool = False
+    """Its columns are not upstream's: without lengths and labels, they cut nothing; only numbers, bytes and dates have upstream's order."""
+    begins: tuple[str, ...] = ("BEGIN",)
+    """The statements that begin a file of repairs."""
+    lenient: tuple[str, str] = ("", "")
+    """The statements around rows that only a session which is not strict takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +142,8 @@ class ColumnPair:
 def pair_columns(upstream: SideColumn, sink: SideColumn, kinds: tuple[ServerKind, ServerKind]) -> ColumnPair | None:
     """Return the pair; None if values of these types cannot be compared."""
     one = upstream.type
-    # A table of SQLite that the applier did not make does not say what its values are.
-    other = one if sink.type is None and kinds[1] is ServerKind.SQLITE else sink.type
+    # A table that the applier did not make does not say there what its values are.
+    other = one if sink.type is None and kinds[1].has_own_types else sink.type
     if one is None or other is None:
         return None
     form = _form(one, other, kinds)
@@ -147,8 +155,8 @@ def pair_columns(upstream: SideColumn, sink: SideColumn, kinds: tuple[ServerKind
         sink=sink,
         form=form,
         scale=max(one.scale, other.scale) if form in {Form.DECIMAL, Form.MOMENT} else 0,
-        is_wide=form is Form.DOUBLE and not {ServerKind.MYSQL, ServerKind.MARIADB}.issuperset(kinds),
-        has_signed_zero=kinds[0] is kinds[1],
+        is_wide=form is Form.DOUBLE and any(kind.is_wide for kind in kinds),
+        has_signed_zero=kinds[0] == kinds[1],
         is_loose=loose,
     )
 
@@ -161,7 +169,7 @@ def _form(one: ColumnType, other: ColumnType, kinds: tuple[ServerKind, ServerKin
         # The time of day of a TIMESTAMP depends on the session's zone, that of a DATE is midnight.
         return None if families == {TypeFamily.DATE, TypeFamily.TIMESTAMP} else Form.MOMENT
     if len(families) == 1 and families <= {TypeFamily.ENUM, TypeFamily.SET}:
-        return Form.ORDINAL if one.labels == other.labels and ServerKind.SQLITE not in kinds else Form.LABEL
+        return Form.ORDINAL if one.labels == other.labels and not any(kind.has_own_types for kind in kinds) else Form.LABEL
     if families == {TypeFamily.CHARACTER}:
         return Form.TEXT
     if families == {TypeFamily.BINARY}:
@@ -187,7 +195,7 @@ def _number_form(one: ColumnType, other: ColumnType) -> Form | None:
 
 EXACT_ORDER: Final = frozenset({Form.INTEGER, Form.DECIMAL, Form.DOUBLE, Form.BYTES, Form.MOMENT})
 """All servers order these alike."""
-_SQLITE_ORDER: Final = frozenset({TypeFamily.INTEGER, TypeFamily.YEAR, TypeFamily.BINARY, TypeFamily.DATE, TypeFamily.DATETIME})
+_OWN_ORDER: Final = frozenset({TypeFamily.INTEGER, TypeFamily.YEAR, TypeFamily.BINARY, TypeFamily.DATE, TypeFamily.DATETIME})
 """What the file stores in the order of upstream: a DECIMAL is text there, and a TIME with its sign too."""
 _GREATEST_SIGNED: Final = 2**63 - 1
 
@@ -253,9 +261,9 @@ def _ranged(key: Sequence[ColumnPair], kinds: tuple[ServerKind, ServerKind]) -> 
 
 
 def _is_ordered(column: ColumnPair, kinds: tuple[ServerKind, ServerKind]) -> bool:
-    if ServerKind.SQLITE in kinds:
+    if any(each.has_own_types for each in kinds):
         kind = column.upstream.type
-        return kind is not None and kind.family in _SQLITE_ORDER and _is_stored_as_number(column)
+        return kind is not None and kind.family in _OWN_ORDER and _is_stored_as_number(column)
     if column.form is Form.TEXT:
         collations = (column.upstream.collation, column.sink.collation)
         return collations[0] == collations[1] or all(name.endswith("_bin") for name in collations)

@@ -16,7 +16,7 @@ from applier.verify.comparison import TableComparison
 from applier.verify.difference import RangeResult, Report, TableResult
 from applier.verify.finished_ranges import FinishedRanges
 from applier.verify.reader import Key, Scope, Sides, TableChanged
-from applier.verify.table_pair import ServerKind, TablePair, pair_tables
+from applier.verify.table_pair import TablePair, pair_tables
 
 # --- pace ------------------------------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ class Verification:
 
     def _compare_all(self, main: Sides, results: dict[TableName, TableResult], finished: FinishedRanges) -> bool:
         with main.moment() as ts:
-            is_exact = bool(ts) and main.upstream.kind is ServerKind.TIDB and not self._options.is_row_consistent
+            is_exact = bool(ts) and main.upstream.kind.has_history and not self._options.is_row_consistent
         if finished.is_behind(ts):
             self._watcher.say("the state file is of another checkpoint of the sink: its ranges are compared again")
         self._watcher.begin(sum(pair.upstream.rows for pair in self.pairs.values()))

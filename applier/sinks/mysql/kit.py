@@ -22,6 +22,9 @@ from applier.sinks.settings import SinkSettings
 class MysqlKit(SinkKit):
     """A server of the MySQL family."""
 
+    comparison = "applier.verify.mysql_reader"
+    loading = "applier.dump.row_session"
+
     def read_url(self, text: str) -> URL:
         """Return the URL of a server."""
         return read_server_url(text)

@@ -21,6 +21,8 @@ class SqliteKit(SinkKit):
     """A file."""
 
     local = "a SQLite file"
+    comparison = "applier.verify.sqlite_reader"
+    loading = "applier.dump.file_rows"
 
     def read_url(self, text: str) -> URL:
         """Return the URL of a file."""

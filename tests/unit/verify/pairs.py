@@ -3,9 +3,10 @@
 from applier.ddl.column_parser import parse_type
 from applier.ddl.cursor import Cursor
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.verify.table_pair import ColumnPair, ServerKind, SideColumn, SideTable, TablePair, pair_columns, pair_tables
+from applier.verify import mysql_tables, sqlite_reader
+from applier.verify.table_pair import ColumnPair, SideColumn, SideTable, TablePair, pair_columns, pair_tables
 
-MYSQL, MARIADB, TIDB, SQLITE = ServerKind.MYSQL, ServerKind.MARIADB, ServerKind.TIDB, ServerKind.SQLITE
+MYSQL, MARIADB, TIDB, SQLITE = mysql_tables.MYSQL, mysql_tables.MARIADB, mysql_tables.TIDB, sqlite_reader.SQLITE
 BOTH = (MYSQL, MARIADB)
 
 

@@ -1,0 +1,44 @@
+"""The kit of a vault."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection
+
+from applier.database.address import BadAddress, parse_address
+from applier.model.errors import FatalSinkError
+from applier.sinks.kit import SinkKit
+from applier.sinks.settings import SinkSettings
+from tests.vault.session import Vault
+from tests.vault.sink import VaultSink
+from tests.vault.words import bookkeeping_of
+
+
+class VaultKit(SinkKit):
+    local = "a vault"
+    comparison = "tests.vault.reader"
+
+    def read_url(self, text: str) -> URL:
+        url, options = parse_address(text, "Write vault:///replica.vault")
+        if url.host or options or not url.database:
+            raise BadAddress("names no vault", "Write vault:///replica.vault")
+        return url
+
+    def open_sink(self, settings: SinkSettings) -> VaultSink:
+        return VaultSink(settings)
+
+    def open_glance(self, settings: SinkSettings, *, changes: bool) -> AbstractContextManager[Connection]:
+        del changes
+        return Vault.of(settings).transaction()
+
+    def bookkeeping(self, settings: SinkSettings):
+        return bookkeeping_of(settings)
+
+    def is_there(self, settings: SinkSettings) -> bool:
+        path = Path(Vault.of(settings).path)
+        if not path.parent.is_dir():
+            raise FatalSinkError("the vault has no place", remedy="Make its directory", path=str(path))
+        return path.exists()
+
+
+KIT = VaultKit()
