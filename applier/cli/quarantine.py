@@ -10,7 +10,7 @@ import typer
 from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
-from applier.cli.log_option import LogPosition, is_log
+from applier.cli.log_option import LogPosition
 from applier.cli.log_place import event_text, named_offset, record_text, use_places_of
 from applier.cli.option import AsJson, ConfigPath, EventIndex, RecordOffset, StreamName, parse_stream, read_config
 from applier.cli.output import print_entries, print_json, print_line
@@ -24,10 +24,8 @@ from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.decoding import decoder_for
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
-from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.position import STREAM
-from applier.sources.factory import open_source
-from applier.sources.open_protocol import OPEN_PROTOCOL
+from applier.sources.factory import open_source, plain_decoder
 from applier.sources.port import Record
 from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, one_line, operator, printable, time_text
@@ -176,7 +174,7 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decode
 
 def _decoded(settings: Config, entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    decoder = BINLOG if is_log(settings) else OPEN_PROTOCOL
+    decoder = plain_decoder(settings.source_settings())
     return list(inspect.decode(decoder, [(stream, Record(offset, record.key, record.value))]))
 
 

@@ -39,7 +39,7 @@ from applier.model.topic_name import is_named
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
 from applier.sources.binlog.position import STREAM
-from applier.sources.factory import binlog_decoder, decoder_of, open_source
+from applier.sources.factory import open_source, plain_decoder
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
 from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
@@ -189,9 +189,7 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     _check_not_passed(settings, stream, offset)
     _check_topic(settings, stream)
     selection = settings.source.selection()
-    with open_source(
-        settings.source_settings(), binlog_decoder(selection) if is_log(settings) else decoder_of(None, None, selection)
-    ) as source:
+    with open_source(settings.source_settings(), plain_decoder(settings.source_settings(), selection)) as source:
         record, decoder = _record(source, stream, offset, event), source.decoder
         origin_of = origins_in(source)
     events = _events(decoder, stream, record, event)

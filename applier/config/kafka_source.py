@@ -18,8 +18,17 @@ from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
 from applier.mysql.tls import Tls, TlsMode
 from applier.sources.claim_check.settings import ClaimCheckSettings
+from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.upstream.settings import UpstreamSettings
+
+
+def check_protocol(name: str) -> str:
+    """Refuse a format that is not known."""
+    if name not in FORMATS:
+        raise refuse(f"is not a format that the applier reads: {name!r}", nearest(name, FORMATS))
+    return name
+
 
 PartitionCount = Annotated[Whole, Field(ge=1)]
 
@@ -29,6 +38,8 @@ class KafkaSourceConfig(SelectedSource):
 
     kind: Literal["kafka"] = "kafka"
     """Topics of a changefeed."""
+    protocol: Annotated[str, AfterValidator(check_protocol)] = DEFAULT
+    """The format of the records: ``protocol`` of the changefeed's sink URI."""
     bootstrap_servers: Annotated[str, AfterValidator(check_servers)]
     """Kafka's brokers: `host:port`, separated by commas."""
     topics: Annotated[tuple[str, ...], BeforeValidator(split_text), AfterValidator(check_topics)]
@@ -140,5 +151,6 @@ class KafkaSourceConfig(SelectedSource):
             bootstrap_servers=self.bootstrap_servers,
             topics=self.topics,
             group_id=self.kafka.get("group.id", f"applier-{name}"),
+            protocol=self.protocol,
             properties=tuple(sorted((k, v) for k, v in self.kafka.items() if k != "group.id")),
         )

@@ -39,7 +39,7 @@ class Format:
 TICDC: Final = Format(
     name="ticdc",
     kind=KAFKA,
-    source=frozenset({"bootstrap_servers", "topics", "time_zone", "tables"}),
+    source=frozenset({"bootstrap_servers", "topics", "protocol", "time_zone", "tables"}),
     reading=OF_ROWS | {"partition", "max_records_per_batch", "max_records_per_task"},
     open=("kafka.", "claim_check.options.", "claim_check."),
     example='.option("bootstrap_servers", "kafka:9092")',

@@ -61,7 +61,7 @@ class ChangelogSource(DataSource):
 
 
 def _decoder(options: ChangelogOptions) -> Decoder:
-    return decoder_of(options.claim_check)
+    return decoder_of(options.kafka.protocol, options.claim_check)
 
 
 def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:

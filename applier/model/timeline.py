@@ -79,3 +79,8 @@ def iso_at(ts: Ts, timeline: Timeline) -> str | None:
     """Return when it was as ISO 8601, for programs."""
     moment = moment_at(ts, timeline)
     return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def holds_all_since(earliest_record_ms: int, start_ts: Ts, timeline: Timeline) -> bool:
+    """Whether a stream that begins with a record of this time still holds every event after ``start_ts``."""
+    return earliest_record_ms <= (timeline.time_ms(start_ts) or 0) - CLOCK_SKEW_MS

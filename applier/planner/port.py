@@ -48,7 +48,11 @@ class RowDecoder(Protocol):
 
     @property
     def keeps_order(self) -> bool:
-        """Whether the versions of a row within one commit_ts are in the order of their places; else the delete comes first."""
+        """Whether the rows of one commit_ts come in one stream, in the order in which their transaction changed them.
+
+        Then versions of a row are compared by commit_ts, offset and index. Else its transaction may come in any order, and says of a row at
+        most that it was deleted and then written: the delete comes first.
+        """
         ...
 
     @property
@@ -61,15 +65,21 @@ class RowDecoder(Protocol):
         ...
 
     def image_decoder(self, shape: Shape) -> ImageDecoder:
-        """Return the decoder of the images of a shape. Called once per shape and bucket."""
+        """Return the decoder of the images of a shape. Called once per shape and bucket; what it returns is called once per row."""
         ...
 
     def images_decoder(self, shape: Shape) -> ImagesDecoder:
-        """Return the function that decodes many images of a shape at once, into what ``image_decoder`` gives for each of them."""
+        """Return the function that decodes many images of a shape at once, into what ``image_decoder`` gives for each of them.
+
+        The hot path of preparing. A format that gains nothing from many at a time decodes each.
+        """
         ...
 
     def decode_key(self, key: bytes) -> Sequence[Value]:
-        """Return the values of a packed handle key, in the order of ``Shape.handle_key``."""
+        """Return the values of ``PlacedRow.key``, in the order of ``Shape.handle_key``. Called once per deleted row.
+
+        Equal rows have equal keys, whichever range, shape or process has placed them.
+        """
         ...
 
 

@@ -16,7 +16,7 @@ def decoder_for(config: Config) -> Decoder:
         return binlog_decoder(config.source.selection())
     upstream = config.source.upstream_settings()
     lookup = None if upstream is None else TidbRowLookup(upstream)
-    return decoder_of(config.source.claim_check_settings(), lookup, config.source.selection())
+    return decoder_of(config.source.protocol, config.source.claim_check_settings(), lookup, config.source.selection())
 
 
 def zone_of_sessions(config: Config) -> Callable[[], str]:

@@ -6,7 +6,17 @@ DDLs of routed tables come out of it with the sink's names. So nothing behind a 
 
 from applier.selection.ddl_selection import select_ddl
 from applier.selection.locations import Changes, Locations, moves_of
-from applier.selection.selection import COPIES, EVERYTHING, LEFTOVERS, EventFilter, OnlineDdl, OnlineDdlMode, Route, TableSelection
+from applier.selection.selection import (
+    COPIES,
+    EVERYTHING,
+    LEFTOVERS,
+    EventFilter,
+    OnlineDdl,
+    OnlineDdlMode,
+    Route,
+    SelectedTable,
+    TableSelection,
+)
 from applier.selection.table_filter import PatternError, TableFilter
 
 __all__ = [
@@ -20,6 +30,7 @@ __all__ = [
     "OnlineDdlMode",
     "PatternError",
     "Route",
+    "SelectedTable",
     "TableFilter",
     "TableSelection",
     "moves_of",

@@ -56,9 +56,13 @@ SEVERAL_TABLES: Final = frozenset({"rename_table", "rename_tables", "exchange_pa
 """Types whose statements may name other tables than the event's."""
 
 
-@lru_cache(maxsize=1024)
 def select_ddl(ddl: DdlEvent, selection: TableSelection) -> DdlEvent:
-    """Return the DDL with the sink's names, or marked as left out or refused. Asked once per copy; copies of one DDL are equal."""
+    """Return the DDL with the sink's names, or marked as excluded or refused. Asked once per copy; copies of one DDL are equal."""
+    return ddl if selection.is_everything else _selected(ddl, selection)
+
+
+@lru_cache(maxsize=1024)
+def _selected(ddl: DdlEvent, selection: TableSelection) -> DdlEvent:
     statement = parse_ddl(ddl)
     if statement is None:
         return _unread(ddl, selection)

@@ -20,7 +20,7 @@ from typing import Final
 
 from applier.ddl import ddl_type_name
 from applier.ddl.policy import DDL_TYPE_NAMES
-from applier.model.events import DdlEvent, RowOperation, TableName
+from applier.model.events import DdlEvent, RowOperation, Shape, TableName
 from applier.model.remedy import Remedy
 from applier.selection.table_filter import ALL_TABLES, PatternError, SchemaPart, TableFilter, TablePattern, compiled, parse_pattern
 
@@ -222,6 +222,33 @@ def _names(found: str, table: str, length: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class SelectedTable:
+    """What the selection makes of one table of upstream: known before anything of a row but its table is read.
+
+    ``ignored``: row changes that an event filter excludes; ``is_filtered``: the table filter excludes the table, and the report of a range
+    says so; ``is_out``: none of its rows is applied.
+    """
+
+    name: TableName
+    sink_name: TableName
+    ignored: frozenset[RowOperation]
+    is_filtered: bool
+    is_out: bool
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether the table has another name in the sink."""
+        return self.sink_name != self.name
+
+    def routed(self, shape: Shape) -> Shape:
+        """Return a shape of the table under its name in the sink."""
+        if not self.is_routed:
+            return shape
+        schema, table = self.sink_name
+        return shape._replace(schema=schema, table=table, routed_from=self.name)
+
+
+@dataclass(frozen=True, slots=True)
 class TableSelection:
     """Frozen and picklable: it crosses to executors as a part of the decoder."""
 
@@ -229,6 +256,11 @@ class TableSelection:
     routes: tuple[Route, ...] = ()
     event_filters: tuple[EventFilter, ...] = ()
     online: OnlineDdl = NO_ONLINE_DDL
+
+    def table(self, name: TableName) -> SelectedTable:
+        """Return what the selection makes of a table of upstream. It matches patterns: ask once per table, not per row."""
+        is_filtered, ignored = not self.has(name), self.ignored_rows(name)
+        return SelectedTable(name, self.name(name), ignored, is_filtered, is_out=is_filtered or len(ignored) == len(RowOperation))
 
     @property
     def is_everything(self) -> bool:

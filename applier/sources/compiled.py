@@ -1,4 +1,6 @@
-"""A bounded cache of what is compiled per shape, at a cost per row that does not depend on the number of shapes.
+"""What a process keeps of shapes: one object for each, and a bounded cache of what is compiled for it.
+
+The cost per row does not depend on the number of shapes.
 
 A cache that drops the oldest entry would compile at every row as soon as one shape more than it holds takes turns with the others. So
 a new shape replaces another only after ROWS_TO_REPLACE rows; until then its rows take the full parse.
@@ -55,3 +57,21 @@ class CompiledShapes(Generic[T]):
             self._rows.clear()
         self._rows[shape] = rows
         return False
+
+
+MAX_INTERNED: Final = 65_536
+"""Shapes kept from earlier ranges; one takes some hundred bytes."""
+
+_shapes: Final[dict[Shape, Shape]] = {}
+
+
+def intern_shape(shape: Shape) -> Shape:
+    """Return the one object that stands for a shape in this process, so that shapes can be compared by identity."""
+    return _shapes.setdefault(shape, shape)
+
+
+def forget_shapes(kept: Iterable[Shape]) -> None:
+    """Forget the shapes of earlier ranges but ``kept`` if they are many. Called before a range only: its report names each shape once."""
+    if len(_shapes) > MAX_INTERNED:
+        _shapes.clear()
+        _shapes.update((shape, shape) for shape in kept)

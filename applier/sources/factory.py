@@ -12,12 +12,13 @@ from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
+from applier.sources.formats import FORMATS
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
-from applier.sources.open_protocol.large_row import WholeRowSources
 from applier.sources.port import Decoder, RangeReader, Source
+from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
+from applier.sources.ticdc.tso import TSO_TIMELINE
 
 
 def open_source(
@@ -30,7 +31,7 @@ def open_source(
     """
     if isinstance(settings, BinlogSettings):
         return BinlogSource(settings, decoder if isinstance(decoder, BinlogDecoder) else BINLOG)
-    return KafkaSource(settings, decoder or OPEN_PROTOCOL, zone_of_sessions)
+    return KafkaSource(settings, decoder or plain_decoder(settings), TSO_TIMELINE, zone_of_sessions)
 
 
 def range_reader(settings: KafkaSettings) -> RangeReader:
@@ -38,15 +39,22 @@ def range_reader(settings: KafkaSettings) -> RangeReader:
     return KafkaRangeReader(settings)
 
 
-def decoder_of(claim_check: ClaimCheckSettings | None, lookup: RowLookup | None = None, selection: TableSelection = EVERYTHING) -> Decoder:
+def plain_decoder(settings: KafkaSettings | BinlogSettings, selection: TableSelection = EVERYTHING) -> Decoder:
+    """Return how records are read by commands that apply nothing: rows that were too large for Kafka are refused."""
+    return BinlogDecoder(selection) if isinstance(settings, BinlogSettings) else FORMATS[settings.protocol](REFUSED, selection)
+
+
+def decoder_of(
+    protocol: str, claim_check: ClaimCheckSettings | None, lookup: RowLookup | None = None, selection: TableSelection = EVERYTHING
+) -> Decoder:
     """Return how records are read to be applied. ConfigError: a package is missing that reads the storage, or an option of it is wrong.
 
-    ``lookup``: what reads upstream's rows, of which the topic has the handle key only.
+    ``protocol``: a name of ``FORMATS``. ``lookup``: what reads upstream's rows, of which the topic has the handle key only.
     """
     store = None if claim_check is None else FsspecStore(claim_check)
     if store is not None:
         store.check()
-    return OpenProtocolDecoder(WholeRowSources(claims=store, lookup=lookup), selection)
+    return FORMATS[protocol](WholeRowSources(claims=store, lookup=lookup), selection)
 
 
 def binlog_decoder(selection: TableSelection = EVERYTHING) -> Decoder:

@@ -4,7 +4,7 @@ Nothing outside of a source knows the format of its records: every reader of one
 (``RangeReader``, ``Decoder``) is frozen and picklable, and small: it travels with the code of each job.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias
 
@@ -19,13 +19,12 @@ from applier.model.events import (
     Shape,
     SkippedStatement,
     TableName,
-    Value,
 )
 from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
 from applier.model.timeline import Timeline
-from applier.planner.port import RowLookup
+from applier.planner.port import RowDecoder
 from applier.planner.table_check import UpstreamTables
 from applier.sources.start import StartPoint, StoredPlace
 
@@ -40,11 +39,6 @@ class Record(NamedTuple):
 
 Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | LeftOutTable | SkippedStatement
 """An event whose place is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
-
-ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
-"""Returns the values of an image in the order of its shape's columns. ProtocolError for what cannot be read."""
-ImagesDecoder: TypeAlias = Callable[[Sequence[bytes]], Sequence[Sequence[Value]]]
-"""Returns, for each column of the shape, the values of many images. ProtocolError if one of them cannot be read."""
 
 
 class EventHead(NamedTuple):
@@ -110,51 +104,15 @@ class Placer(Protocol):
         ...
 
 
-class Decoder(Protocol):
+class Decoder(RowDecoder, Protocol):
     """Reads the bytes of a source's records and of what its placers return. Frozen and picklable; used on executors and on the driver.
 
     Two ways lead to an event's values, and they agree on every record: ``placer`` and then ``image_decoder`` for the rows that are
-    applied, ``events`` for people.
+    applied, ``events`` for people. What the planner asks of it is ``RowDecoder``.
     """
-
-    @property
-    def keeps_order(self) -> bool:
-        """Whether the rows of one commit_ts come in one stream, in the order in which their transaction changed them.
-
-        Then versions of a row are compared by commit_ts, offset and index. Else its transaction may come in any order, and says of a row at
-        most that it was deleted and then written.
-        """
-        ...
 
     def placer(self, stream: Stream) -> Placer:
         """Make the placer of one range of a stream. Called once per range; compiled shapes may be shared by the process."""
-        ...
-
-    def image_decoder(self, shape: Shape) -> ImageDecoder:
-        """Return the decoder of the images of a shape. Called once per shape and bucket; what it returns is called once per row."""
-        ...
-
-    def images_decoder(self, shape: Shape) -> ImagesDecoder:
-        """Return the decoder of many images of a shape at once: for each of them what ``image_decoder`` gives.
-
-        The hot path of preparing. A source that gains nothing from many at a time decodes each.
-        """
-        ...
-
-    @property
-    def row_lookup(self) -> RowLookup | None:
-        """What reads the whole rows of placeholders (``Shape.placeholder``); None: the placers give none."""
-        ...
-
-    def encode_image(self, shape: Shape, values: Sequence[Value]) -> bytes:
-        """Return an image that ``image_decoder`` reads as these values: for rows that come from elsewhere."""
-        ...
-
-    def decode_key(self, key: bytes) -> Sequence[Value]:
-        """Return the handle-key values of ``PlacedRow.key``, in the order of ``Shape.handle_key``. Called once per deleted row.
-
-        Equal rows have equal keys, whichever range, shape or process has placed them.
-        """
         ...
 
     def events(self, record: Record, place: Place) -> Sequence[Event]:

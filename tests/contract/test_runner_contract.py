@@ -411,7 +411,7 @@ def test_large_rows_are_found_wherever_the_tasks_run(make_runner: MakeRunner, st
         for number in range(2, 40):
             upstream.write(21, "shop", "orders", id=number, name=f"of upstream {number}")
         lookup = TidbRowLookup(UpstreamSettings(url=upstream.url))
-        runner = make_runner(source.reader, decoder_of(ClaimCheckSettings(storage=str(tmp_path)), lookup))
+        runner = make_runner(source.reader, decoder_of("open-protocol", ClaimCheckSettings(storage=str(tmp_path)), lookup))
         range_id = RangeId(ONE, Offset(0), Offset(39))
         outcomes = list(runner.listen([ListenTask(range=range_id, floor_ts=Ts(1), buckets=BUCKETS)]))
         written = runner.apply(*stage.plan(outcomes, rows=rows))

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from applier.model.errors import SourceError
 from applier.model.position import Stream
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.settings import KafkaSettings
 
@@ -36,7 +36,7 @@ def produce(mock_kafka):
 
 def source_of(mock_kafka, *topics):
     settings = KafkaSettings(bootstrap_servers=mock_kafka, topics=topics, group_id="patterns", unreachable_after_s=10.0)
-    return closing(KafkaSource(settings))
+    return closing(open_source(settings))
 
 
 def topics_of(listing):

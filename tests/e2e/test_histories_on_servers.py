@@ -13,6 +13,7 @@ from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import ProducerOptions
 from applier.demo.simulator.session_zone import SESSION_ZONE
+from applier.sources.factory import open_source
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica
@@ -46,7 +47,7 @@ def test_a_history_ends_identical_on_a_real_server(seed, kafka, mysql_url, least
     world = played(seed, kafka.bootstrap_servers)
     clear_sink(mysql_url)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
-    with KafkaSource(settings, zone_of_sessions=lambda: SESSION_ZONE) as source:
+    with open_source(settings, zone_of_sessions=lambda: SESSION_ZONE) as source:
         result = Replica(least_privileged_url, source, name=NAME).catch_up()
     assert result.checkpoint_ts == world.final_ts
     assert world.wrong_in(mysql_url) == []

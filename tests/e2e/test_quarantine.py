@@ -11,7 +11,7 @@ from applier.cli.main import run as run_command
 from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.mysql_oracle import connect
 from applier.model.position import Stream
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
@@ -56,7 +56,7 @@ def test_rejected_events_are_stored_once_despite_a_kill_and_can_be_retried(tmp_p
     create_topic(servers, topic, 2)
     created = ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")
     put(topic, servers, 1_000, *everywhere(CREATE_SCHEMA), *everywhere(created), *everywhere(resolved(11)))
-    with KafkaSource(KafkaSettings(bootstrap_servers=servers, topics=(topic,), group_id=NAME)) as source:
+    with open_source(KafkaSettings(bootstrap_servers=servers, topics=(topic,), group_id=NAME)) as source:
         Replica(least_privileged_url, source, name=NAME).catch_up()
     execute(mysql_url, "ALTER TABLE shop.orders MODIFY n TINYINT")
     rows = [(TWO, order(n, n, 1_000 if n in REFUSED else n)) for n in range(40)]

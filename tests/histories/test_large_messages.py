@@ -16,7 +16,7 @@ from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
-from applier.sources.open_protocol.large_row import WholeRowSources
+from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, rows_of

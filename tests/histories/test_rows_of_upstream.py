@@ -9,7 +9,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.sources.open_protocol.large_row import WholeRowSources
+from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource

@@ -7,8 +7,8 @@ import pytest
 
 from applier.cli.main import run
 from applier.model.errors import NeedsOperator
+from applier.sources.factory import open_source
 from applier.sources.kafka import topic_settings
-from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 
 pytestmark = pytest.mark.on_one_server("mariadb", reason="no sink is written")
@@ -23,7 +23,7 @@ def name(kafka):
 
 
 def source_of(kafka, *topics):
-    return KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=topics, group_id="compacted"))
+    return open_source(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=topics, group_id="compacted"))
 
 
 def refusal(source):

@@ -14,7 +14,7 @@ from applier.model.finding import Severity
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.replica.recovery import is_transient
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kafka.topic_settings import TopicPolicies, topic_policies
@@ -44,14 +44,14 @@ def settings(kafka: Kafka, topic: str, **changes: str) -> KafkaSettings:
 
 
 def refusal(settings: KafkaSettings) -> SourceError:
-    with KafkaSource(settings) as source, pytest.raises(SourceError) as caught:
+    with open_source(settings) as source, pytest.raises(SourceError) as caught:
         source.listing()
     assert WRONG not in str(caught.value)
     return caught.value
 
 
 def test_a_client_with_the_right_password_reads_over_an_encrypted_connection(encrypted_kafka: Kafka, topic: str) -> None:
-    with KafkaSource(settings(encrypted_kafka, topic)) as source:
+    with open_source(settings(encrypted_kafka, topic)) as source:
         assert sorted(source.listing().extents) == [Stream(topic, 0), Stream(topic, 1)]
         assert list(source.topic_ids()) == [topic]
 
@@ -69,7 +69,7 @@ def test_settings_that_the_user_may_not_see_are_named_as_not_examined(encrypted_
 
 def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_reported(encrypted_kafka: Kafka, topic: str) -> None:
     reader = Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g"))
-    with KafkaSource(settings(reader, topic)) as source:
+    with open_source(settings(reader, topic)) as source:
         assert set(source.listing().extents) == {Stream(topic, 0), Stream(topic, 1)}
         assert list(source.topic_ids()) == [topic]
         assert source.record_time_ms(Stream(topic, 0), Offset(0)) is None
@@ -88,7 +88,7 @@ def test_a_right_that_is_withdrawn_under_a_run_is_reported_by_its_executors_and_
         writer.produce(topic, value=b"v", partition=0)
     assert writer.flush(60) == 0
     rights = Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g"))
-    with KafkaSource(settings(rights, topic)) as source:
+    with open_source(settings(rights, topic)) as source:
         assert source.listing().extents[Stream(topic, 0)].end == 9
         whole = RangeId(Stream(topic, 0), Offset(0), Offset(9))
         assert sum(len(records) for _, records in read_whole(source.reader, [whole])) == 9
@@ -112,7 +112,7 @@ def in_the_end(ask: Callable[[], object]) -> SourceError:
 
 
 def test_an_authority_may_be_given_as_a_text(encrypted_kafka: Kafka, topic: str, certificates: Certificates) -> None:
-    with KafkaSource(settings(encrypted_kafka, topic, ssl_ca_location="", ssl_ca_pem=certificates.ca)) as source:
+    with open_source(settings(encrypted_kafka, topic, ssl_ca_location="", ssl_ca_pem=certificates.ca)) as source:
         assert source.listing().extents
 
 

@@ -17,7 +17,7 @@ from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer import LogRecord
 from applier.model.position import Stream, Ts
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.integration.every_type import CASES, VECTOR, TypeCase
 from tests.integration.mysql_replica import read, run
@@ -88,7 +88,7 @@ def caught_up(world: World, flavour: Flavour, schema: str, url: str, kafka, **mo
     kafka.create_topic(topic, retention_ms="-1")
     produce_log([LogRecord(Stream(topic, 0), *record, 1_000) for record in world.records(flavour, schema)], kafka.bootstrap_servers)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id=topic)
-    with KafkaSource(settings) as source:
+    with open_source(settings) as source:
         # Segments small enough for one task: all rows of a table are planned together.
         Replica(url, source, policy=Policy(segment_rows=2_000), name=topic, ahead_rows=10**9, **more).catch_up()
     kafka.delete_topic(topic)

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 
 DEADLINE_S = 120
@@ -19,7 +19,7 @@ SHOWN_EVERY_S = 0.03
 def test_the_partitions_are_listed_again_after_the_broker_was_killed(kafka):
     topic = f"crash-{uuid4().hex[:8]}"
     kafka.create_topic(topic, partitions=3)
-    with KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="crash")) as source:
+    with open_source(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="crash")) as source:
         before, ids = source.listing(), source.topic_ids()
         kafka.crash()
         give_up = time.monotonic() + DEADLINE_S
@@ -40,7 +40,7 @@ def test_offsets_are_shown_through_the_deaths_of_the_broker(kafka):
     topic, group = f"shown-{uuid4().hex[:8]}", f"shown-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id=group)
-    with KafkaSource(settings) as source, ThreadPoolExecutor(1) as beside:
+    with open_source(settings) as source, ThreadPoolExecutor(1) as beside:
         for _ in range(2):
             crash = beside.submit(kafka.crash)
             while not crash.done():
@@ -58,7 +58,7 @@ def test_offsets_are_shown_through_the_deaths_of_the_broker(kafka):
 def test_a_source_closes_although_a_dead_broker_owes_it_an_answer(kafka):
     topic = f"owed-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
-    source = KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="owed"))
+    source = open_source(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="owed"))
     source.listing()
     kafka.server.kill()
     try:
@@ -74,7 +74,7 @@ def test_a_source_closes_although_a_dead_broker_owes_it_an_answer(kafka):
 def test_a_topic_that_is_created_again_has_another_id(kafka):
     topic = f"recreated-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
-    with KafkaSource(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="recreated")) as source:
+    with open_source(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="recreated")) as source:
         before = source.topic_ids()
         kafka.delete_topic(topic)
         kafka.create_topic(topic)

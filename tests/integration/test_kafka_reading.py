@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from applier.model.errors import SourceError
 from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 
@@ -119,7 +119,7 @@ def test_transactions_leave_gaps_and_open_ones_are_beyond_the_end(kafka, topic):
     for records, end in ((3, producer.commit_transaction), (5, producer.abort_transaction), (2, producer.commit_transaction)):
         transaction(records, end)
     transaction(4, lambda: None)
-    with KafkaSource(settings(kafka, topic, unreachable_after_s=5.0)) as source:
+    with open_source(settings(kafka, topic, unreachable_after_s=5.0)) as source:
         assert source.listing().extents[Stream(topic, 1)] == PartitionExtent(Offset(0), Offset(13))
         parts = [ranged(topic, 1, *bounds) for bounds in ((0, 2), (2, 4), (4, 7), (7, 10), (10, 12), (12, 13))]
         expected = dict(zip(parts, [[0, 1], [2], [], [], [10, 11], []], strict=True))

@@ -9,7 +9,7 @@ from applier.demo.simulator.kafka_log import produce_log
 from applier.model.errors import FatalSinkError
 from applier.model.position import Stream
 from applier.sinks.ledger_entry import DdlState
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
@@ -39,7 +39,7 @@ def test_a_refused_ddl_is_settled_as_skipped(by, url, mysql_url, mock_kafka, tmp
     produce_log([each._replace(stream=Stream(topic, each.stream.partition)) for each in log], mock_kafka)
     config = tmp_path / "applier.toml"
     config.write_text(f'name = "{NAME}"\n[source]\nbootstrap_servers = "{mock_kafka}"\ntopics = ["{topic}"]\n[sink]\nurl = "{url}"\n')
-    with KafkaSource(KafkaSettings(bootstrap_servers=mock_kafka, topics=(topic,), group_id=NAME)) as source:
+    with open_source(KafkaSettings(bootstrap_servers=mock_kafka, topics=(topic,), group_id=NAME)) as source:
         replica = Replica(url, source, name=NAME)
         with pytest.raises(FatalSinkError) as caught:
             replica.catch_up()

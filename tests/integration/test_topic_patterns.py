@@ -11,7 +11,7 @@ from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.model.errors import ApplierError, NeedsOperator
 from applier.model.position import Stream
 from applier.replica.shutdown import Shutdown
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, log_of, resolved, row, rows_of
 from tests.builders.wire import column
@@ -44,7 +44,7 @@ class Topics:
 
     def source(self):
         pattern = f"^{self.prefix}.*"
-        return KafkaSource(
+        return open_source(
             KafkaSettings(bootstrap_servers=self._kafka.bootstrap_servers, topics=(pattern,), group_id="patterns"),
             zone_of_sessions=lambda: SESSION_ZONE,
         )

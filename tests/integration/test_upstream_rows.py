@@ -17,7 +17,7 @@ from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.image_codec import encode_image
-from applier.sources.open_protocol.large_row import WholeRowSources
+from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream import row_lookup
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings

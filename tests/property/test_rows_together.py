@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, RowKind, Shape, TableName
 from applier.model.position import Stream
+from applier.selection import EVERYTHING
+from applier.sources.compiled import intern_shape
 from applier.sources.open_protocol import OpenProtocolPlacer
 from applier.sources.open_protocol import row_run as row_head
-from applier.sources.open_protocol.matcher import intern_shape
 from applier.sources.open_protocol.record import read_head
 from applier.sources.open_protocol.row_run import KnownTable
 from applier.sources.port import Record
@@ -23,7 +24,7 @@ DEEP = [{"x": 1}, {"y": {}}, [{}, {}], "}\n{", '}{"', {"}": {"{": []}}]
 
 
 def known_shapes():
-    known = KnownTable(TableName("shop", "orders")).upserts
+    known = KnownTable(EVERYTHING.table(TableName("shop", "orders"))).upserts
     known.learn(SHAPE)
     return known
 
@@ -124,7 +125,7 @@ def meant(data):
 
 
 def said(head):
-    return None if head is None else (head[0], head[1].schema, head[1].name)
+    return None if head is None else (head[0], *head[1].selected.name)
 
 
 @given(st.lists(keys, max_size=8))

@@ -45,6 +45,7 @@ CASES = {
         {"source.upstream": SERVER, "source.upstream_password": "a", "source.upstream_password_file": "secret.txt"},
         {"source.upstream_password": REMOVED},
     ),
+    "unknown format": ({"source.protocol": "csv"}, {"source.protocol": "open-protocol"}),
     "upstream is a file": ({"source.upstream": "sqlite:///u.db"}, {"source.upstream": "mysql+pymysql://reader@tidb:4000/"}),
     "file of a secret is missing": (MYSQL | {"sink.password_file": "nowhere.txt"}, {"sink.password_file": "secret.txt"}),
     "file of a secret is empty": (MYSQL | {"sink.password_file": "empty.txt"}, {"sink.password_file": "secret.txt"}),

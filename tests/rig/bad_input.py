@@ -13,7 +13,7 @@ from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.sinks.progress import Progress
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica
 from tests.rig.program import Ended, run, write_config
@@ -38,7 +38,7 @@ class Stage:
     def catch_up_in_process(self) -> None:
         """Bring the replica to the end of what was played."""
         settings = KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id=NAME)
-        with KafkaSource(settings, zone_of_sessions=lambda: SESSION_ZONE) as source:
+        with open_source(settings, zone_of_sessions=lambda: SESSION_ZONE) as source:
             Replica(self.url, source, name=NAME).catch_up()
 
     def produce(self, records: Sequence[LogRecord]) -> None:

@@ -15,14 +15,14 @@ from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.range_report import RangeId
-from applier.model.timeline import Timeline
+from applier.model.timeline import Timeline, holds_all_since
 from applier.selection import EVERYTHING
 from applier.sources.open_protocol import OpenProtocolDecoder
-from applier.sources.open_protocol.large_row import REFUSED
 from applier.sources.peek import single_record
 from applier.sources.port import Record
 from applier.sources.start import StartPoint, StoredPlace
-from applier.sources.ticdc.tso import TSO_TIMELINE, holds_all_since, later_by
+from applier.sources.ticdc.large_row import REFUSED
+from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
 
 _BATCH = 500
 
@@ -128,7 +128,7 @@ class FakeSource:
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time of the earliest record."""
         time_ms = self.record_time_ms(stream, earliest)
-        return time_ms is not None and holds_all_since(time_ms, start_ts)
+        return time_ms is not None and holds_all_since(time_ms, start_ts, TSO_TIMELINE)
 
     @property
     def exhausted(self) -> bool:

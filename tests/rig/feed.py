@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.position import Offset, Stream
+from applier.sources.factory import open_source
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.port import Source
@@ -104,13 +105,13 @@ def fake_feed() -> FakeFeed:
 
 def mock_feed(bootstrap_servers: str) -> MockFeed:
     topic = _topic()
-    return MockFeed(topic, KafkaSource(_settings(bootstrap_servers, topic)), bootstrap_servers)
+    return MockFeed(topic, open_source(_settings(bootstrap_servers, topic)), bootstrap_servers)
 
 
 def kafka_feed(kafka: Kafka) -> KafkaFeed:
     topic = _topic()
     kafka.create_topic(topic, PARTITIONS, retention_ms="-1")
-    return KafkaFeed(topic, KafkaSource(_settings(kafka.bootstrap_servers, topic)), kafka.bootstrap_servers)
+    return KafkaFeed(topic, open_source(_settings(kafka.bootstrap_servers, topic)), kafka.bootstrap_servers)
 
 
 def _topic() -> str:

@@ -26,7 +26,7 @@ from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
-from applier.sources.open_protocol.large_row import WholeRowSources
+from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource

@@ -36,7 +36,8 @@ def whole_events(record: Record, place: Place) -> list[Event]:
 
 
 def _table(body: bytes, is_mariadb: bool) -> MappedTable:  # noqa: FBT001 - of a callable type
-    return MappedTable(table_code(body, is_mariadb=is_mariadb), EVERYTHING, {})
+    code = table_code(body, is_mariadb=is_mariadb)
+    return MappedTable(code, EVERYTHING.table(code.map.name), {})
 
 
 def _events(head: PartHead, value: bytes, event: PartEvent) -> Iterator[Event]:

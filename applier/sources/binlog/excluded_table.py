@@ -3,11 +3,10 @@
 Only the name is read, so no type, character set or missing metadata of such a table stops a replica.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from applier.model.events import RowOperation, TableName
-from applier.selection import TableSelection
+from applier.selection import SelectedTable, TableSelection
 
 SYSTEM_SCHEMAS: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
 """Folded names."""
@@ -18,18 +17,9 @@ def is_system_schema(schema: str) -> bool:
     return schema.casefold() in SYSTEM_SCHEMAS
 
 
-@dataclass(frozen=True, slots=True)
-class ExcludedTable:
-    """``is_filtered``: the table filter excludes it. Else it is the server's own, or the event filter excludes all of its rows."""
-
-    name: TableName
-    is_filtered: bool
-
-
-def excluded(name: TableName, selection: TableSelection) -> ExcludedTable | None:
-    """Return the table if the replica has none of its rows; None if it has some."""
+def excluded(name: TableName, selection: TableSelection) -> SelectedTable | None:
+    """Return the table if the replica has none of its rows, as of a table of the server's own; None if it has some."""
     if is_system_schema(name.schema):
-        return ExcludedTable(name, is_filtered=False)
-    if not selection.has(name):
-        return ExcludedTable(name, is_filtered=True)
-    return ExcludedTable(name, is_filtered=False) if len(selection.ignored_rows(name)) == len(RowOperation) else None
+        return SelectedTable(name, name, frozenset(RowOperation), is_filtered=False, is_out=True)
+    table = selection.table(name)
+    return table if table.is_out else None

@@ -14,8 +14,8 @@ import msgspec
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.position import Place
 from applier.model.remedy import Remedy
+from applier.selection import SelectedTable
 from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP
-from applier.sources.binlog.excluded_table import ExcludedTable
 from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
 
 PART_BYTES: Final = 1 << 20
@@ -73,7 +73,7 @@ def decode_head(key: bytes | None) -> PartHead:
         raise ProtocolError("the head of a record of the binlog cannot be read", cause=str(error)) from error
 
 
-KnownTable: TypeAlias = MappedTable | ExcludedTable
+KnownTable: TypeAlias = MappedTable | SelectedTable
 FoundTable: TypeAlias = KnownTable | ApplierError | None
 PartEvent: TypeAlias = tuple[int, int, int, int, FoundTable]
 """Type, where it begins and ends in the record, index of its first row; of a rows event its table, or why that cannot be read."""
@@ -162,7 +162,7 @@ def located(error: ApplierError, place: Place, head: PartHead | None, event: Par
     facts: dict[str, Any] = {} if event is None else {"event": event[3]}
     if head is not None:
         facts |= {"commit_ts": head.commit_ts} | ({"gtid": head.gtid} if head.gtid else {})
-    if event is not None and isinstance(event[4], MappedTable | ExcludedTable):
+    if event is not None and isinstance(event[4], MappedTable | SelectedTable):
         facts |= {"schema": event[4].name.schema, "table": event[4].name.table}
     remedy = error.remedy
     if isinstance(error, ProtocolError) and error.facts.get("kind") in _UNREADABLE:

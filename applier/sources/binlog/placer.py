@@ -22,9 +22,9 @@ from applier.model.events import (
 )
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
-from applier.selection import EVERYTHING, TableSelection
+from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
-from applier.sources.binlog.excluded_table import ExcludedTable, excluded
+from applier.sources.binlog.excluded_table import excluded
 from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.part import (
     FoundTable,
@@ -137,7 +137,7 @@ class BinlogPlacer:
 
     def _add_rows(self, run: _Run, found: FoundTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
         kind = event[3]
-        if isinstance(found, ExcludedTable):
+        if isinstance(found, SelectedTable):
             if found.is_filtered:
                 offset, commit_ts, index = place
                 run.left_out[found.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, found.name))
@@ -152,9 +152,10 @@ class BinlogPlacer:
         found = self._tables.get(body)
         if found is None:
             # Its name first: what is wrong with a table that the replica does not have stops nothing.
-            found = excluded(read_map_name(body), self._selection)
+            name = read_map_name(body)
+            found = excluded(name, self._selection)
             if found is None:
-                found = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection, self._shapes)
+                found = MappedTable(table_code(body, is_mariadb=is_mariadb), self._selection.table(name), self._shapes)
             self._tables[body] = found
         return found
 

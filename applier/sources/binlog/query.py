@@ -405,7 +405,7 @@ def events_of_query(event: bytes, head: PartHead, selection: TableSelection = EV
 def _selected(ddl: DdlEvent, selection: TableSelection) -> DdlEvent | SkippedStatement:
     if is_system_schema(ddl.schema):
         return SkippedStatement(ddl.commit_ts, StatementKind.SYSTEM_SCHEMA.value, ddl.schema)
-    return ddl if selection.is_everything else select_ddl(ddl, selection)
+    return select_ddl(ddl, selection)
 
 
 def _changes_others_only(text: str, schema: str, selection: TableSelection) -> bool:

@@ -9,9 +9,9 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from applier.model.errors import ApplierError, ProtocolError
-from applier.model.events import RowKind, RowOperation, Shape, TableName
+from applier.model.events import RowKind, RowOperation, Shape
 from applier.model.remedy import Remedy
-from applier.selection import TableSelection
+from applier.selection import SelectedTable
 from applier.sources.binlog.image_code import UNREADABLE, ImageCode, TableCode
 from applier.sources.binlog.table_map import TABLE_ID_BYTES
 
@@ -104,10 +104,10 @@ class MappedTable:
     ``ignored``: operations whose rows the replica does not have.
     """
 
-    def __init__(self, code: TableCode, selection: TableSelection, shapes: dict[Shape, Shape]) -> None:
+    def __init__(self, code: TableCode, selected: SelectedTable, shapes: dict[Shape, Shape]) -> None:
         self.code, self.name = code, code.map.name
-        self.ignored = frozenset(RowOperation) if _is_sequence(code) else selection.ignored_rows(self.name)
-        self._sink_name = selection.name(self.name)
+        self.ignored = frozenset(RowOperation) if _is_sequence(code) else selected.ignored
+        self._selected = selected
         self._shapes = shapes
         self._known: dict[tuple[bytes, bytes, bool], Shape] = {}
         self._fronts: dict[tuple[int, bytes], Rows] = {}
@@ -255,10 +255,8 @@ class MappedTable:
         identity = old, new, hides_actions
         found = self._known.get(identity)
         if found is None:
-            shape = self.code.shape(*self._sink_name, self.code.image(old), self.code.image(new) if new else None)
-            if self._sink_name != self.name:
-                shape = shape._replace(routed_from=TableName(*self.name))
-            shape = shape._replace(hides_actions=hides_actions)
+            shape = self.code.shape(*self.name, self.code.image(old), self.code.image(new) if new else None)
+            shape = self._selected.routed(shape)._replace(hides_actions=hides_actions)
             found = self._known[identity] = self._shapes.setdefault(shape, shape)
         return found
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import Thread
-from typing import Self
+from typing import Protocol, Self
 
 from confluent_kafka import (
     Consumer,
@@ -19,17 +19,15 @@ from applier.ddl.zone_use import TIME_ZONE, zone_uses
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
-from applier.model.timeline import Timeline
+from applier.model.timeline import Timeline, holds_all_since
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import ConnectionErrors, failed, refusals_as_config_errors
 from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.sources.kafka.topic_settings import TopicSettings, is_mock, topic_policies
-from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
 from applier.sources.start import StartPoint, StoredPlace
-from applier.sources.ticdc.tso import TSO_TIMELINE, holds_all_since, later_by
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""
@@ -55,11 +53,19 @@ class _CommitResults:
         self._reason = reason
 
 
+class DatedTimeline(Timeline, Protocol):
+    """A timeline whose timestamps hold their time, so that each millisecond has a first one."""
+
+    def ts_at_ms(self, time_ms: int) -> Ts:
+        """Return the least timestamp of a millisecond since the epoch."""
+        ...
+
+
 class KafkaSource:
     """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
 
-    def __init__(self, settings: KafkaSettings, decoder: Decoder = OPEN_PROTOCOL, zone_of_sessions: Callable[[], str] = str) -> None:
-        self._settings, self._decoder, self._zone_of_sessions = settings, decoder, zone_of_sessions
+    def __init__(self, settings: KafkaSettings, decoder: Decoder, timeline: DatedTimeline, zone_of_sessions: Callable[[], str]) -> None:
+        self._settings, self._decoder, self._timeline, self._zone_of_sessions = settings, decoder, timeline, zone_of_sessions
         self._errors = ConnectionErrors(settings)
         with refusals_as_config_errors(settings):
             callbacks = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
@@ -80,8 +86,8 @@ class KafkaSource:
 
     @property
     def timeline(self) -> Timeline:
-        """A TSO holds its time."""
-        return TSO_TIMELINE
+        """What timestamps of the format mean."""
+        return self._timeline
 
     def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:  # noqa: ARG002 - of the port
         """None: where a replica begins is said by ``source.start_ts`` or by the dump that was loaded."""
@@ -148,7 +154,7 @@ class KafkaSource:
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""
         time_ms = self.record_time_ms(stream, earliest)
-        return time_ms is not None and holds_all_since(time_ms, start_ts)
+        return time_ms is not None and holds_all_since(time_ms, start_ts, self._timeline)
 
     def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
         """Read the record at or after ``offset`` and return its Kafka timestamp."""
@@ -171,8 +177,8 @@ class KafkaSource:
         return self._extents.at_time(streams, time_ms)
 
     def ts_at_time(self, time_ms: int) -> Ts:
-        """Return the least TSO of the millisecond."""
-        return later_by(NO_TS, time_ms)
+        """Return the least timestamp of the millisecond."""
+        return self._timeline.ts_at_ms(time_ms)
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
         """Commit them as those of the consumer group, in the background."""

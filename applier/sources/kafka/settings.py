@@ -47,6 +47,8 @@ class KafkaSettings:
     topics: tuple[str, ...]
     group_id: str
     properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    protocol: str = "open-protocol"
+    """The format of the records, as ``sources.formats`` names it. Nothing here looks at it: the records are bytes."""
     unreachable_after_s: float = 30.0
     """How long nothing may come from a broker before reading or listing fails."""
 

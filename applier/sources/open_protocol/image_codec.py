@@ -19,6 +19,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Shape, Value
+from applier.planner.port import ImageDecoder, ImagesDecoder
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes
 from applier.sources.open_protocol.record import read_image
 from applier.sources.open_protocol.value import (
@@ -31,7 +32,6 @@ from applier.sources.open_protocol.value import (
     value_type,
     values_of,
 )
-from applier.sources.port import ImageDecoder, ImagesDecoder
 
 FEW_IMAGES: Final = 16
 """Where one of so many images is refused, all of them are decoded alone. More are divided first."""

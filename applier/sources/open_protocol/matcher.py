@@ -13,14 +13,11 @@ from typing import Any, Final, Literal
 import msgspec
 
 from applier.model.events import ColumnShape, Flag, Shape
-from applier.sources.compiled import MAX_SHAPES, CompiledShapes
+from applier.sources.compiled import MAX_SHAPES, CompiledShapes, forget_shapes
 from applier.sources.open_protocol.value import VALUE_CLASSES, Fix, ValueClass, fix_of, value_type, values_of
 from applier.sources.row_key import KEYLESS, canonical_float, encode_plain
 
 _HANDLE_KEY = int(Flag.HANDLE_KEY)
-
-MAX_INTERNED = 65_536
-"""Shapes kept from earlier ranges; one takes some hundred bytes."""
 
 
 class Matcher(msgspec.Struct, eq=False, frozen=True):
@@ -42,19 +39,9 @@ class Matcher(msgspec.Struct, eq=False, frozen=True):
     keep_keys: Callable[[list[Any], list[Any]], bool]
 
 
-_shapes: Final[dict[Shape, Shape]] = {}
-
-
-def intern_shape(shape: Shape) -> Shape:
-    """Return the one object that stands for a shape in this process, so that shapes can be compared by identity."""
-    return _shapes.setdefault(shape, shape)
-
-
 def begin_range() -> None:
     """Forget the shapes of earlier ranges if they are many. Within a range none is forgotten: its report names each of them once."""
-    if len(_shapes) > MAX_INTERNED:
-        _shapes.clear()
-        _shapes.update((matcher.shape, matcher.shape) for matcher in _matchers.kept() if matcher is not None)
+    forget_shapes(matcher.shape for matcher in _matchers.kept() if matcher is not None)
 
 
 def compile_matcher(shape: Shape) -> Matcher | None:

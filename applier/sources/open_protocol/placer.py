@@ -24,18 +24,20 @@ from applier.model.events import (
     PlacedRow,
     ResolvedEvent,
     RowKind,
+    RowOperation,
     Shape,
     TableName,
 )
 from applier.model.position import Offset, Place, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD
-from applier.selection import EVERYTHING, TableSelection, select_ddl
-from applier.sources.open_protocol.large_row import REFUSED, LargeRowPlacer, WholeRowSources
-from applier.sources.open_protocol.matcher import begin_range, intern_shape
+from applier.selection import EVERYTHING, TableSelection
+from applier.sources.compiled import intern_shape
+from applier.sources.open_protocol.large_row import LargeRowPlacer
+from applier.sources.open_protocol.matcher import begin_range
 from applier.sources.open_protocol.record import (
     DDL,
     ROW,
     Head,
+    event_head,
     locate,
     read_head,
     read_plain,
@@ -58,15 +60,12 @@ from applier.sources.open_protocol.row_run import (
     split_old,
 )
 from applier.sources.open_protocol.value import is_handle, read_column
-from applier.sources.placed_rows import rows_of
+from applier.sources.placed_rows import gather_rows
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from applier.sources.row_key import canonical_float, encode_key
+from applier.sources.selected_events import SelectedEvents
 from applier.sources.ticdc.json_text import is_valid_text, parse
-
-
-def event_head(head: Head | None) -> EventHead | None:
-    """Return what the event key says; None if it cannot be read."""
-    return None if head is None else EventHead(Ts(head.ts), TableName(head.scm, head.tbl), head.t == DDL)
+from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 
 
 def markers_of(head: Head | None, body: bytes | None) -> list[PlacedRow]:
@@ -115,9 +114,10 @@ class OpenProtocolPlacer:
 
     def __init__(self, stream: Stream, whole_rows: WholeRowSources = REFUSED, selection: TableSelection = EVERYTHING) -> None:
         begin_range()
-        self._stream, self._selection = stream, selection
+        self._stream = stream
         self._heads = RowHeads(selection)
-        self._large_rows = LargeRowPlacer(stream, whole_rows, lambda head: self._heads.table(head).is_out)
+        self._large_rows = LargeRowPlacer(stream, whole_rows, lambda head: self._heads.table(head).selected.is_out)
+        self._events = SelectedEvents(stream, selection)
 
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         """Yield the events of some records in order: rows as columns, two where an update changed its handle key.
@@ -210,15 +210,15 @@ class OpenProtocolPlacer:
 
     def _left_out(self, run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
         """Yield each table of which rows are left out, at its last row: of a replay that comes first, nothing is missed."""
-        filtered = {row[1].table: (row[0], row[1].table, row[2], row[3]) for row in run if row[1].table.is_filtered}
-        for ts, table, offset, index in filtered.values():
-            yield PlacedEvent(offset, index, LeftOutTable(ts, TableName(table.schema, table.name)))
+        filtered = {row[1].table: (row[0], row[1].table.selected.name, row[2], row[3]) for row in run if row[1].table.selected.is_filtered}
+        for ts, name, offset, index in filtered.values():
+            yield PlacedEvent(offset, index, LeftOutTable(ts, name))
 
     def _end_run(self, run: list[RunRow]) -> Iterator[PlacedRows | PlacedEvent]:
         # Here and not where a row is added to the run: there it would cost something for each row of every table.
         kept = run
         if self._heads.has_left_out:
-            kept = [row for row in run if not row[1].table.is_out]
+            kept = [row for row in run if not row[1].table.selected.is_out]
             yield from self._left_out(run)
         if kept:
             rows = place_run(self._stream, kept)
@@ -228,71 +228,75 @@ class OpenProtocolPlacer:
             run.clear()
 
     def _place_other(self, offset: int, index: int, head_json: bytes, body: bytes | None) -> PlacedRows | PlacedEvent | None:
-        """Place an event that is not a plain row; None if the selection leaves it out."""
-        head: Head | None = None
-        try:
-            head = read_head(head_json)
-            if head.t != ROW:
-                return PlacedEvent(offset, index, self._selected(read_plain(head, body)))
-            if self._heads.table(head).is_filtered:
-                return PlacedEvent(offset, index, _left_out_by(head))
-            rows = self._selected_rows(head, body, offset)
-            return rows_of([(offset, index, row) for row in rows]) if rows else None
-        except ProtocolError as error:
-            raise locate(error, Place(self._stream, Offset(offset)), index, head) from error
-
-    def _selected(self, event: DdlEvent | ResolvedEvent | AdminEvent) -> DdlEvent | ResolvedEvent | AdminEvent:
-        """Return the event with the sink's names, if it is a DDL."""
-        if self._selection.is_everything or not isinstance(event, DdlEvent):
-            return event
-        return select_ddl(event, self._selection)
-
-    def _selected_rows(self, head: Head, body: bytes | None, offset: int) -> list[PlacedRow]:
-        """Place a row that is not plain, or of a table some of whose row changes are left out; [] if this one is."""
-        table = self._heads.table(head)
-        if table.is_out:
-            return []
-        found = require_body(body)
-        if table.ignored and read_row(found).operation in table.ignored:
-            return []
-        return table.routed(self._large_rows.place(head, found, offset) if head.ohk or head.ccl else place_parsed(head, found))
+        """Place an event that is not a plain row; None if the selection excludes it."""
+        event = _OpenEvent(self._heads, self._large_rows, offset, index, (head_json, body))
+        placed = self._events.place(event, offset, index)
+        return next(gather_rows((offset, index, found) for found in placed), None)
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
         """Return the events of one record, each with its index; an event that cannot be read as markers and an ``Unplaced``.
 
         A record that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``. Raises nothing.
         """
-        place = Place(self._stream, Offset(offset))
         self._large_rows.begin(())
         try:
             parts = split_record(key, value)
         except ProtocolError as error:
-            return [(WHOLE_RECORD, Unplaced(locate(error, place, None, None), None))]
-        return [(index, found) for index, (head, body) in enumerate(parts) for found in self._place_one(place, index, head, body)]
-
-    def _place_one(self, place: Place, index: int, head_json: bytes, body: bytes | None) -> Sequence[Placed | Unplaced]:
-        head: Head | None = None
-        try:
-            head = read_head(head_json)
-            if head.t != ROW:
-                return [self._selected(read_plain(head, body))]
-            if self._heads.table(head).is_filtered:
-                return [_left_out_by(head)]
-            plain = self._heads.of_event(head_json)
-            if plain is None or body is None or plain[1].is_out:
-                return self._selected_rows(head, body, place.offset)
-            return place_row(run_row(*plain, place.offset, index, body))
-        except ProtocolError as error:
-            return [*self._markers(head, body), Unplaced(locate(error, place, index, head), self._event_head(head))]
-
-    def _markers(self, head: Head | None, body: bytes | None) -> list[PlacedRow]:
-        markers = markers_of(head, body)
-        return self._heads.table(head).routed(markers) if markers and head is not None else markers
-
-    def _event_head(self, head: Head | None) -> EventHead | None:
-        found = event_head(head)
-        return None if found is None else found._replace(name=self._selection.name(found.name))
+            return self._events.unplaced(error, offset)
+        return [
+            (index, found)
+            for index, part in enumerate(parts)
+            for found in self._events.place_or_mark(_OpenEvent(self._heads, self._large_rows, offset, index, part), offset, index)
+        ]
 
 
-def _left_out_by(head: Head) -> LeftOutTable:
-    return LeftOutTable(head.ts, TableName(head.scm, head.tbl))
+class _OpenEvent:
+    """Implements ``UnreadEvent``."""
+
+    __slots__ = ("_body", "_head", "_head_json", "_heads", "_index", "_large_rows", "_offset")
+
+    def __init__(self, heads: RowHeads, large_rows: LargeRowPlacer, offset: int, index: int, part: tuple[bytes, bytes | None]) -> None:
+        self._heads, self._large_rows = heads, large_rows
+        self._offset, self._index = offset, index
+        self._head_json, self._body = part
+        self._head: Head | None = None
+
+    @property
+    def head(self) -> EventHead | None:
+        """What the event key says."""
+        return event_head(self._head)
+
+    def read_head(self) -> EventHead:
+        """Read the event key."""
+        self._head = read_head(self._head_json)
+        return EventHead(Ts(self._head.ts), TableName(self._head.scm, self._head.tbl), self._head.t == DDL)
+
+    def is_row(self) -> bool:
+        """Whether it is the change of a row."""
+        return self._known.t == ROW
+
+    def operation(self) -> RowOperation:
+        """Read the body for it."""
+        return read_row(require_body(self._body)).operation
+
+    def rows(self) -> list[PlacedRow]:
+        """Place the row: with the shapes of the range if it is a plain one."""
+        head, body = self._known, require_body(self._body)
+        plain = self._heads.of_event(self._head_json)
+        if plain is not None:
+            return place_row(run_row(*plain, self._offset, self._index, body))
+        return self._large_rows.place(head, body, self._offset) if head.ohk or head.ccl else place_parsed(head, body)
+
+    def plain(self) -> DdlEvent | ResolvedEvent | AdminEvent:
+        """Read the body."""
+        return read_plain(self._known, self._body)
+
+    def markers(self) -> list[PlacedRow]:
+        """Return a marker for each row whose key can be read."""
+        return markers_of(self._head, self._body)
+
+    @property
+    def _known(self) -> Head:
+        if self._head is None:
+            raise AssertionError("the head is read first")
+        return self._head

@@ -19,9 +19,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, RowOperation
+from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, RowOperation, TableName
 from applier.model.position import Place, Ts
 from applier.sources.open_protocol.value import read_column, with_signed_zeros
+from applier.sources.port import EventHead
+from applier.sources.selected_events import located
 from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
 from applier.sources.ticdc.foreign_record import refuse_foreign
 from applier.sources.ticdc.json_text import is_valid_text, parse, parse_object, refuse
@@ -309,14 +311,12 @@ def require_body(body: bytes | None) -> bytes:
 
 def locate(error: ProtocolError, place: Place | None, index: int | None, head: Head | None) -> ProtocolError:
     """Return the error with the facts of the record and the event that it arose in."""
-    facts = dict(error.facts)
-    kind = facts.pop("kind")
-    where: dict[str, object] = {} if index is None else {"event": index}
-    if head is not None and head.t in (ROW, DDL):
-        where |= {"schema": head.scm, "table": head.tbl, "commit_ts": head.ts}
-    located = ProtocolError.at(place, kind, error.message, **(where | facts))
-    located.remedy = error.remedy
-    return located
+    return located(error, place, index, event_head(head))
+
+
+def event_head(head: Head | None) -> EventHead | None:
+    """Return what the event key says; None if it cannot be read."""
+    return None if head is None else EventHead(Ts(head.ts), TableName(head.scm, head.tbl), head.t == DDL)
 
 
 def read_row_event(head: Head, body: bytes | None) -> RowEvent:

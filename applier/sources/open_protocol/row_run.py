@@ -30,12 +30,14 @@ import msgspec
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Image, PlacedRow, RowKind, RowOperation, Shape, TableName
 from applier.model.position import Offset, Place, Stream
-from applier.selection import EVERYTHING, TableSelection
-from applier.sources.open_protocol.matcher import Matcher, compile_matcher, intern_shape
+from applier.selection import EVERYTHING, SelectedTable, TableSelection
+from applier.sources.compiled import intern_shape
+from applier.sources.open_protocol.matcher import Matcher, compile_matcher
 from applier.sources.open_protocol.record import ROW, VERSION, Head, RowImages, locate, read_head, read_row
 from applier.sources.placed_rows import rows_of
 from applier.sources.port import PlacedRows
 from applier.sources.row_key import canonical_float, encode_key
+from applier.sources.selected_events import routed_rows
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode_json = msgspec.json.Encoder().encode
@@ -101,34 +103,15 @@ FRONT: Final = len(b'{"u":')
 class KnownTable:
     """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take.
 
-    ``schema`` and ``name`` are upstream's. ``ignored``: row changes that an event filter leaves out; ``is_filtered``: the table filter
-    leaves the whole table out; ``is_out``: none of its rows is placed. ``is_partitioned``: these rows name their physical partition.
+    ``selected``: what the selection makes of the table. ``is_partitioned``: these rows name their physical partition.
     """
 
-    __slots__ = ("_sink_name", "deletes", "ignored", "is_filtered", "is_out", "is_partitioned", "name", "schema", "unusual", "upserts")
+    __slots__ = ("deletes", "is_partitioned", "selected", "unusual", "upserts")
 
-    def __init__(self, name: TableName, selection: TableSelection = EVERYTHING, *, is_partitioned: bool = False) -> None:
-        self.schema, self.name = name
-        self.is_partitioned = is_partitioned
-        self.ignored = selection.ignored_rows(name)
-        self.is_filtered = not selection.has(name)
-        self.is_out = self.is_filtered or len(self.ignored) == len(RowOperation)
-        self._sink_name = selection.name(name)
+    def __init__(self, selected: SelectedTable, *, is_partitioned: bool = False) -> None:
+        self.selected, self.is_partitioned = selected, is_partitioned
         self.upserts, self.deletes = KnownShapes(self, RowKind.UPSERT), KnownShapes(self, RowKind.DELETE)
         self.unusual = KnownShapes(self, _UNUSUAL)
-
-    @property
-    def is_routed(self) -> bool:
-        """Whether the table has another name in the sink."""
-        return self._sink_name != (self.schema, self.name)
-
-    def routed(self, rows: list[PlacedRow]) -> list[PlacedRow]:
-        """Return rows of this table under the sink's name."""
-        return [row._replace(shape=self._routed_shape(row.shape)) for row in rows] if self.is_routed else rows
-
-    def _routed_shape(self, shape: Shape) -> Shape:
-        schema, table = self._sink_name
-        return intern_shape(shape._replace(schema=schema, table=table, routed_from=TableName(self.schema, self.name)))
 
     def learn(self, rows: Sequence[PlacedRow]) -> None:
         """Remember the shapes of rows that the full parse has read."""
@@ -287,14 +270,15 @@ def place_row(event: RunRow) -> list[PlacedRow]:
     found = known.match_one(image, old) if image else None
     if found is not None:
         return [PlacedRow(ts, known.kind, found[0], found[1], image)]
-    rows = known.table.routed(place_parsed(_head(event), _body(known, image, old)))
+    rows = routed_rows(known.table.selected, place_parsed(_head(event), _body(known, image, old)))
     known.table.learn(rows)
     return rows
 
 
 def _head(event: RunRow) -> Head:
     table = event[1].table
-    return Head(ts=event[0], t=ROW, scm=table.schema, tbl=table.name, ptn=0 if table.is_partitioned else None)
+    schema, name = table.selected.name
+    return Head(ts=event[0], t=ROW, scm=schema, tbl=name, ptn=0 if table.is_partitioned else None)
 
 
 def _body(known: KnownShapes, image: bytes, old: bytes) -> bytes:
@@ -410,7 +394,7 @@ class RowHeads:
         if head.t != ROW or head.ohk or head.ccl:
             return None
         table = self.table(head)
-        if table.ignored and not table.is_out:  # which of its rows are left out, only the full parse tells
+        if table.selected.ignored and not table.selected.is_out:  # which of its rows are left out, only the full parse tells
             return None
         # A second "ts", however it is written, would count instead of the first one.
         if is_usual and len(digits) == _DIGITS and tail[:1] == b"," and b'"ts"' not in tail and b"\\" not in tail:
@@ -431,6 +415,6 @@ class RowHeads:
     def _new_table(self, key: tuple[str, str, bool]) -> KnownTable:
         if len(self._tables) >= MAX_TABLES:
             del self._tables[next(iter(self._tables))]
-        table = self._tables[key] = KnownTable(TableName(*key[:2]), self._selection, is_partitioned=key[2])
-        self.has_left_out |= table.is_out
+        table = self._tables[key] = KnownTable(self._selection.table(TableName(*key[:2])), is_partitioned=key[2])
+        self.has_left_out |= table.selected.is_out
         return table

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from applier.model.position import Ts
-from applier.model.timeline import AHEAD_MS, CLOCK_SKEW_MS, EPOCH, MILLISECOND, moment_of
+from applier.model.timeline import AHEAD_MS, EPOCH, MILLISECOND, moment_of
 
 LOGICAL_BITS: Final = 18
 FIRST_MS: Final = 1_420_070_400_000
@@ -49,11 +49,6 @@ def implausible(ts: int, now_ms: int) -> str | None:
     return "is before 2015, when there was no TiDB"
 
 
-def holds_all_since(earliest_record_ms: int, start_ts: Ts) -> bool:
-    """Whether a stream that begins with a record of this time still holds every event after ``start_ts``."""
-    return earliest_record_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS
-
-
 @dataclass(frozen=True, slots=True)
 class TsoTimeline:
     """A TSO holds its time."""
@@ -61,6 +56,10 @@ class TsoTimeline:
     def time_ms(self, ts: Ts) -> int | None:
         """Return the wall-clock part in milliseconds since the epoch; None for 0."""
         return physical_ms(ts) if ts else None
+
+    def ts_at_ms(self, time_ms: int) -> Ts:
+        """Return the least TSO of a millisecond."""
+        return Ts(time_ms << LOGICAL_BITS)
 
     def text(self, ts: Ts) -> str:
         """Return the digits."""

@@ -16,7 +16,7 @@ from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.position import Stream
 from applier.model.rejected_event import QuarantineState
 from applier.sinks.ledger_entry import DdlState
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column, head
@@ -48,7 +48,7 @@ class Deployment:
         produce_log(self.log, self.servers)
 
     def catch_up(self, *quarantines, **more):
-        with KafkaSource(KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id="test")) as source:
+        with open_source(KafkaSettings(bootstrap_servers=self.servers, topics=(self.topic,), group_id="test")) as source:
             self.replica = sqlite_replica(self.directory, source, quarantines=frozenset(quarantines), accept=STRICT)
             return self.replica.catch_up(**more)
 

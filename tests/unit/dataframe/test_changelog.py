@@ -96,7 +96,7 @@ def test_a_claim_check_row_has_the_columns_of_its_object(tmp_path):
     key, value = record((head(), {"u": whole}))
     (tmp_path / "x.json").write_bytes(dump({"key": b64encode(key).decode(), "value": b64encode(value).decode()}))
     announced = (head(ccl="s3://elsewhere/x.json"), {"u": {"id": integer_key(1)}})
-    decoder = decoder_of(ClaimCheckSettings(storage=str(tmp_path)))
+    decoder = decoder_of("open-protocol", ClaimCheckSettings(storage=str(tmp_path)))
     first, second = rows((head(), {"u": {"id": integer_key(5)}}), announced, decoder=decoder)
     assert (first["after"], json.loads(second["after"])) == ('{"id":5}', {"id": 1, "body": "long"})
 

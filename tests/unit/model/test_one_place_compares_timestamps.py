@@ -20,7 +20,7 @@ ALLOWED = {
     ("dataframe/changelog.py", "ts <= MAX_TS"): "what a column of Spark can hold",
     ("dataframe/changelog.py", "ts > MAX_TS"): "what a column of Spark can hold",
     ("dataframe/table_columns.py", "ts >= found.ts"): "a running maximum: the newest description of a column",
-    ("sources/ticdc/tso.py", "earliest_record_ms <= physical_ms(start_ts) - CLOCK_SKEW_MS"): "times of two clocks, with a margin",
+    ("model/timeline.py", "earliest_record_ms <= (timeline.time_ms(start_ts) or 0) - CLOCK_SKEW_MS"): "times of two clocks, with a margin",
     ("dump/moment.py", "len({moment.start_ts for moment in found}) > 1"): "how many there are",
     ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",
     ("tasks/range_summary.py", "max_ts > self.max_ts"): "a running maximum",

@@ -12,7 +12,7 @@ from applier.planner.compaction import TransactionSet
 from applier.planner.port import LookedUpRows
 from applier.planner.statement import Phase, Statement
 from applier.sources.open_protocol import OpenProtocolDecoder
-from applier.sources.open_protocol.large_row import WholeRowSources
+from applier.sources.ticdc.large_row import WholeRowSources
 from tests.builders.planning import INT, ORDERS, TEXT, PlainDialect, between, gone, packed, put, shape, sink_column, sink_table
 
 WHOLE = shape(("id", INT, 11), ("a", TEXT, 64), ("b", TEXT, 64))

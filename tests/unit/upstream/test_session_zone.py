@@ -11,7 +11,7 @@ from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
 from applier.model.finding import Severity
 from applier.model.position import Ts
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from applier.upstream.session_zone import SessionZone
 from applier.upstream.settings import UpstreamSettings
@@ -68,12 +68,12 @@ def test_a_ddl_that_may_depend_on_the_zone_gets_it_and_others_do_not_ask() -> No
         asked.append(1)
         return "+08:00"
 
-    with KafkaSource(SETTINGS, zone_of_sessions=zone) as source:
+    with open_source(SETTINGS, zone_of_sessions=zone) as source:
         other = replace(ALTER, query="ALTER TABLE t ADD COLUMN c INT")
         assert source.resolved(other) == other
         assert asked == []
         assert source.resolved(ALTER).session == (("time_zone", "+08:00"),)
-    with KafkaSource(SETTINGS) as source:
+    with open_source(SETTINGS) as source:
         assert source.resolved(ALTER) == ALTER
 
 

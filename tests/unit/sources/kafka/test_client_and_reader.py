@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError, Producer
 from applier.model.errors import ConfigError, SourceError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
+from applier.sources.factory import open_source
 from applier.sources.kafka import extent_query
-from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.peek import read_whole
 from tests.rig.changing_proxy import changing_proxy
@@ -37,7 +37,7 @@ def settings(address, *topics, **more):
 
 @pytest.fixture
 def source(broker):
-    with KafkaSource(settings(broker)) as source:
+    with open_source(settings(broker)) as source:
         yield source
 
 
@@ -64,7 +64,7 @@ def test_a_byte_that_changes_between_the_log_and_the_reader_is_no_record(broker)
         producer.produce(topic, key=b"k", value=value, partition=1)
         assert producer.flush(10) == 0  # a batch each
     whole = RangeId(Stream(topic, 1), Offset(0), Offset(2))
-    with changing_proxy(broker) as proxy, KafkaSource(settings(proxy.address, topic)) as source:
+    with changing_proxy(broker) as proxy, open_source(settings(proxy.address, topic)) as source:
         assert [record.value for record in read(source, whole)] == values
         proxy.changes[b"amount 100"] = b"amount 500"
         with pytest.raises(SourceError) as caught:
@@ -83,7 +83,7 @@ def test_nobody_turns_the_comparison_of_checksums_off():
 
 
 def test_an_unknown_topic_is_named(broker):
-    with KafkaSource(settings(broker, "no-such-topic")) as source, pytest.raises(SourceError) as caught:
+    with open_source(settings(broker, "no-such-topic")) as source, pytest.raises(SourceError) as caught:
         source.listing()
     assert caught.value.facts == {"kind": "unknown_topic", "topic": "no-such-topic"}
 
@@ -94,7 +94,7 @@ def test_a_topic_that_was_listed_before_may_come_back(source):
 
 
 def test_a_broker_that_does_not_answer_is_named():
-    with KafkaSource(settings("127.0.0.1:1")) as source, pytest.raises(SourceError) as caught:
+    with open_source(settings("127.0.0.1:1")) as source, pytest.raises(SourceError) as caught:
         source.listing()
     assert caught.value.facts["kind"] == "unreachable"
     assert caught.value.facts["bootstrap_servers"] == "127.0.0.1:1"
@@ -120,7 +120,7 @@ def test_a_closed_source_is_freed_without_the_garbage_collector(broker):
     gc.collect()
     gc.disable()
     try:
-        source = KafkaSource(settings(broker))
+        source = open_source(settings(broker))
         source.listing()
         seen = weakref.ref(source)
         source.close()
@@ -137,13 +137,13 @@ def test_a_closed_source_is_freed_without_the_garbage_collector(broker):
 def test_brokers_that_have_never_answered_are_given_up_sooner_than_a_restart_takes(monkeypatch, broker):
     monkeypatch.setattr(extent_query, "FIRST_ANSWER_S", 0.5)
     nowhere = KafkaSettings(bootstrap_servers="127.0.0.1:9", topics=(TOPIC,), group_id="applier-test", unreachable_after_s=30.0)
-    with KafkaSource(nowhere) as source:
+    with open_source(nowhere) as source:
         began_s = time.monotonic()
         for ask in (source.check_topics, source.listing):
             with pytest.raises(SourceError, match="does not answer") as caught:
                 ask()
             assert "127.0.0.1:9" in caught.value.facts["cause"]
         assert time.monotonic() - began_s < 10
-    with KafkaSource(settings(broker)) as source:
+    with open_source(settings(broker)) as source:
         source.check_topics()
         assert source._extents.has_answered

@@ -7,7 +7,7 @@ import pytest
 from applier.model.errors import ConfigError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.sources.kafka.client import KafkaSource
+from applier.sources.factory import open_source
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.open_protocol import OPEN_PROTOCOL
@@ -23,7 +23,7 @@ def settings(*properties):
 
 def refusal(*properties) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        KafkaSource(settings(*properties))
+        open_source(settings(*properties))
     assert caught.value.exit_code == 2
     return caught.value
 

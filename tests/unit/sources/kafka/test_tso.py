@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.model.position import MAX_TS, NO_TS, Ts
-from applier.model.timeline import CLOCK_SKEW_MS
-from applier.sources.ticdc.tso import LOGICAL_BITS, datetime_of, holds_all_since, implausible, physical_ms, ts_at
+from applier.model.timeline import CLOCK_SKEW_MS, holds_all_since
+from applier.sources.ticdc.tso import LOGICAL_BITS, TSO_TIMELINE, datetime_of, implausible, physical_ms, ts_at
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_the_ts_at_a_moment_lies_in_its_very_millisecond(moment):
 
 def test_a_record_proves_the_beginning_only_if_it_is_older_than_the_margin_between_clocks():
     start_ts = Ts(1_000_000 << LOGICAL_BITS)
-    assert holds_all_since(1_000_000 - CLOCK_SKEW_MS, start_ts)
-    assert not holds_all_since(1_000_000 - CLOCK_SKEW_MS + 1, start_ts)
+    assert holds_all_since(1_000_000 - CLOCK_SKEW_MS, start_ts, TSO_TIMELINE)
+    assert not holds_all_since(1_000_000 - CLOCK_SKEW_MS + 1, start_ts, TSO_TIMELINE)
 
 
 NOW_MS = 1_764_000_000_000

@@ -8,8 +8,8 @@ from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import RowKind
 from applier.model.position import Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_key
-from applier.sources.open_protocol.large_row import WholeRowSources
 from applier.sources.port import Record, Unplaced
+from applier.sources.ticdc.large_row import WholeRowSources
 from tests.builders.wire import dump, head, integer_key, record, text
 from tests.rig.placing import place_records
 
