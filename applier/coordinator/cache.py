@@ -1,9 +1,10 @@
 """The cached ranges, by the listeners' reports. The rows are on the executors; nothing here is per row. What lies where: ``sweep``."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 
-from applier.coordinator.sweep import HeapEntry, RangeHeap, Sweep
+from applier.coordinator.sweep import BEFORE_ALL, RangeIndex, Sweep
 from applier.model.position import Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import is_beyond, is_spent
@@ -58,33 +59,31 @@ class BatchBytes:
 class ClosedBytes:
     """``beyond``: bytes of the ranges that may hold rows above W; ``closed``: of those that hold none."""
 
-    __slots__ = ("_beyond", "_ends", "beyond", "closed")
+    __slots__ = ("_closed_ts", "_ends", "_ranges", "beyond", "closed")
 
-    def __init__(self) -> None:
-        self._beyond: dict[RangeId, int] = {}
-        # By their last commit_ts.
-        self._ends = RangeHeap(lambda entry: entry.name in self._beyond)
+    def __init__(self, ranges: Mapping[RangeId, tuple[int, RangeReport]], ends: RangeIndex) -> None:
+        self._ranges, self._ends, self._closed_ts = ranges, ends, BEFORE_ALL
         self.beyond = self.closed = 0
 
     def add(self, report: RangeReport) -> None:
-        """Take a range in."""
-        self._beyond[report.range] = report.bytes
-        self.beyond += report.bytes
-        self._ends.add(report.max_ts, 0, report.range)
+        """Count a range."""
+        self._count(report, report.bytes)
 
     def drop(self, report: RangeReport) -> None:
-        """Forget a range."""
-        if report.range in self._beyond:
-            self.beyond -= self._beyond.pop(report.range)
-            self._ends.lost_one()
+        """Count a range no more."""
+        self._count(report, -report.bytes)
+
+    def _count(self, report: RangeReport, size: int) -> None:
+        if is_beyond(report.max_ts, self._closed_ts):
+            self.beyond += size
         else:
-            self.closed -= report.bytes
+            self.closed += size
 
     def close(self, watermark: Ts) -> None:
         """Record W. Where it steps back for a new partition, what was closed still counts as closed."""
-        while (end := self._ends.first) is not None and not is_beyond(end.ts, watermark):
-            size = self._beyond.pop(self._ends.pop().name)
-            self.beyond, self.closed = self.beyond - size, self.closed + size
+        size = sum(self._ranges[end.name][1].bytes for end in self._ends.between(self._closed_ts, watermark))
+        self.beyond, self.closed = self.beyond - size, self.closed + size
+        self._closed_ts = max(self._closed_ts, watermark)
 
 
 # --- cache -----------------------------------------------------------------------------------------------------------
@@ -101,7 +100,7 @@ class Cache:
         "_number",
         "_pinned",
         "_ranges",
-        "_spent",
+        "_starts",
         "ahead",
         "at_checkpoint",
         "bytes_of",
@@ -114,15 +113,14 @@ class Cache:
         self._ranges: dict[RangeId, tuple[int, RangeReport]] = {}
         # Released with the next step: no segment needs them, but the runner keeps every range until it is released.
         self._empty: dict[RangeId, None] = {}
-        self._spent: dict[RangeId, None] = {}
         self._names: dict[Stream, set[RangeId]] = {}
-        # By their last commit_ts.
-        self._ends = RangeHeap(self._is_here)
-        self.at_checkpoint, self.ahead = Sweep(self._ranges), Sweep(self._ranges)
+        # By their first and by their last commit_ts.
+        self._starts, self._ends = RangeIndex(), RangeIndex()
+        self.at_checkpoint, self.ahead = Sweep(self._ranges, self._starts), Sweep(self._ranges, self._starts)
         self._pinned: Counter[RangeId] = Counter()
         self._batches = BatchBytes()
         self.bytes_of: Counter[Stream] = Counter()
-        self.closed = ClosedBytes()
+        self.closed = ClosedBytes(self._ranges, self._ends)
         self.rows = 0
         """Rows of all ranges."""
 
@@ -169,6 +167,7 @@ class Cache:
         self._ranges[report.range] = (number, report)
         for sweep in (self.at_checkpoint, self.ahead):
             sweep.add(number, report)
+        self._starts.add(report.min_ts, number, report.range)
         self._ends.add(report.max_ts, number, report.range)
         self._names.setdefault(report.range.stream, set()).add(report.range)
         self.bytes_of[report.range.stream] += report.bytes
@@ -179,19 +178,16 @@ class Cache:
         """Drop a range, if it is there."""
         if name not in self._ranges:
             return False
-        report = self._ranges.pop(name)[1]
+        number, report = self._ranges.pop(name)
+        self._starts.remove(report.min_ts, number, name)
+        self._ends.remove(report.max_ts, number, name)
         self.bytes_of[name.stream] -= report.bytes
         self.rows -= report.rows
         self.closed.drop(report)
         self._names[name.stream].remove(name)
         for sweep in (self.at_checkpoint, self.ahead):
             sweep.drop(name)
-        self._ends.lost_one()
-        self._spent.pop(name, None)
         return True
-
-    def _is_here(self, entry: HeapEntry) -> bool:
-        return entry.name in self._ranges and self._ranges[entry.name][0] == entry.number
 
     def report_of(self, name: RangeId) -> RangeReport:
         """Return the report of a range with rows."""
@@ -247,9 +243,7 @@ class Cache:
 
     def spent(self, checkpoint_ts: Ts) -> tuple[RangeId, ...]:
         """Name the ranges that can be released: their rows are below the checkpoint, or they have none."""
-        while (end := self._ends.first) is not None and is_spent(end.ts, checkpoint_ts):
-            self._spent[self._ends.pop().name] = None
-        return (*self._empty, *self._spent)
+        return (*self._empty, *(end.name for end in takewhile(lambda end: is_spent(end.ts, checkpoint_ts), self._ends)))
 
     def is_leaving(self, name: RangeId) -> bool:
         """Whether a range will be released with the next step: its name cannot stand for another reading before."""
