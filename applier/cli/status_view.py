@@ -336,7 +336,8 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
         causes = "records that compaction has deleted, or markers of transactions"
         yield Fact("gaps", f"{count(missing, 'offset')} held no record since the start of this run: {causes}", "yellow")
     if absent := live.get("deletes_without_row"):
-        text = f"{count(absent, 'row')} deleted upstream since the start of this run did not exist in the sink: see docs/runbook.md"
+        absent_rows = f"{count(absent, 'row')} deleted upstream since the start of this run did not exist in the sink"
+        text = f'{absent_rows}: see `applier docs runbook --section "Deletes that find no row"`'
         yield Fact("deletes", text, "yellow")
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])

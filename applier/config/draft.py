@@ -88,7 +88,7 @@ class ConfigDraft:
 
     def _lines(self) -> list[str]:
         return [
-            "# Settings of the applier. All settings: docs/configuration.md. The environment can set every key: APPLIER_SINK__PASSWORD, …",
+            "# Settings of the applier. All settings: applier docs configuration. The environment sets keys too: APPLIER_SINK__PASSWORD, …",
             "",
             f"name = {_quoted(self.name)}  # one progress row per name",
             "",

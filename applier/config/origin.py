@@ -95,7 +95,9 @@ def _file_source(settings_cls: type[BaseSettings], path: Path) -> TomlConfigSett
         ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
-            f"the configuration file is not TOML: {error}", remedy=Remedy("config.see-example-file", "See applier.example.toml"), file=path
+            f"the configuration file is not TOML: {error}",
+            remedy=Remedy("config.see-example-file", "See `applier docs configuration`"),
+            file=path,
         ) from error
 
 

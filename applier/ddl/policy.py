@@ -165,7 +165,7 @@ def _stopped(ddl: DdlEvent, name: str, *, is_ours: bool) -> NeedsOperator:
             remedy=Remedy(
                 "ddl.copy-rows-and-skip",
                 "Copy the rows from upstream into the sink, then skip the DDL with `applier ddl skip --ts … --table …`."
-                " Or start again from a dump (README)",
+                " Or start again from a dump (`applier docs start_over`)",
             ),
             **facts,
         )

@@ -228,7 +228,7 @@ def check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
     if sink.load() is not None:
         remedy = Remedy(
             "dump.give-new-replica-name",
-            "Give the new replica another name, and its tables another sink or remove them (docs/setting_up.md)",
+            "Give the new replica another name, and its tables another sink or remove them (`applier docs setting_up`)",
         )
         raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
     dump = sink.loaded_dump.read()

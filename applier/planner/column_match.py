@@ -34,8 +34,8 @@ _LEAVE_OUT: Final = Remedy(
 LACKS_COLUMN: Final = "the sink's table lacks a column"
 ADD_COLUMN: Final = Remedy(
     "planner.add-column-by-hand",
-    "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream as of the sink's "
-    "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump (README)",
+    "A DDL was skipped, or the table was altered by hand. Add the column as upstream has it, and fill it from upstream at the sink's "
+    "checkpoint: existing rows lack its values, and are not sent again. Or create the replica again from a dump: `applier docs start_over`",
 )
 
 
@@ -45,7 +45,7 @@ UNKNOWN_COLUMN: Final = Remedy(
     "12760): start the applier again when it has ended. Else: a DDL was skipped, or the table was altered by hand. Add the column as "
     "upstream has it, and "
     "fill it from upstream as of the sink's checkpoint: existing rows lack its values, and are not sent again. Or create the replica "
-    "again from a dump (README)",
+    "again from a dump (`applier docs start_over`)",
 )
 
 

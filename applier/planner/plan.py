@@ -36,7 +36,7 @@ NO_KEY: Final = "the table has no key, so its rows cannot be applied exactly onc
 NO_KEY_REMEDY: Final = Remedy(
     "planner.add-primary-key-upstream",
     "Give the table a primary key upstream, or leave it out with source.tables. "
-    'Or set sink.keyless = "best_effort" and read docs/tables.md about what it cannot tell apart',
+    'Or set sink.keyless = "best_effort" and read `applier docs tables` about what it cannot tell apart',
 )
 
 

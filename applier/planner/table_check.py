@@ -180,7 +180,7 @@ def _collation(column: FoldingColumn) -> Difference:
         Remedy(
             "planner.give-upstream-collation",
             f"Give the column {column.name} the collation that it has upstream, in its own character set {_charset(column)}."
-            " If the applier has mapped it, see [ddl.collations] in docs/ddls.md",
+            " If the applier has mapped it, see [ddl.collations] in `applier docs ddls`",
         ),
         column.collation,
         column.name,

@@ -47,7 +47,7 @@ class LogEvent(StrEnum):
     DELETES_WITHOUT_ROW = (
         "deletes_without_row",
         logging.WARNING,
-        "upstream has deleted `rows` rows of `table` that the sink did not have; docs/runbook.md says when that is legal",
+        "upstream has deleted `rows` rows of `table` that the sink did not have; `applier docs runbook` says when that is correct",
     )
     DDL_APPLIED = "ddl_applied", logging.INFO, "a DDL has run on the sink"
     DDL_SKIPPED = "ddl_skipped", logging.INFO, "a DDL was not run, because of `[ddl]` in the configuration or of `applier skip`"

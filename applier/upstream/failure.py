@@ -13,7 +13,7 @@ _NO_TABLE: Final = frozenset({1049, 1146})
 GC_REMEDY: Final = Remedy(
     "upstream.load-removed-row",
     "Upstream has removed the row's version. Load the row as it is now from upstream into the sink, and skip the record: "
-    f"`{SKIP_RECORD}`. Or create the replica again from a dump (README). "
+    f"`{SKIP_RECORD}`. Or create the replica again from a dump (`applier docs start_over`). "
     "Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages",
 )
 _ADDRESS: Final = Remedy("upstream.use-cluster-of-changefeed", "Set source.upstream to the TiDB cluster that the changefeed reads")

@@ -21,7 +21,7 @@ def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
     if left is not None:
         raise NeedsOperator(
             "the replica's bookkeeping is not in the schema that [sink] schema names",
-            remedy=Remedy("bookkeeping.restore-schema-setting", "Set [sink] schema back, or move the tables (docs/sink.md)"),
+            remedy=Remedy("bookkeeping.restore-schema-setting", "Set [sink] schema back, or move the tables (`applier docs sink`)"),
             replica=books.name,
             configured=books.schema,
             found_in=SCHEMA,

@@ -63,7 +63,7 @@ _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOO
 _MISSING_REMEDY: Final = Remedy(
     "sqlite.define-table-like-upstream",
     "Give the sink's table the definition that it has upstream, and upstream's values in its rows. Or create the replica again from a "
-    "dump (README)",
+    "dump (`applier docs start_over`)",
 )
 _CLOSED: Final = "closed database"
 """In the text of Python's own error, which has no result code."""

@@ -40,7 +40,7 @@ from applier.sinks.sqlite.view import create_view
 
 MAKE_TABLE: Final = Remedy(
     "sqlite.create-table-as-upstream",
-    "Create the table in the sink with upstream's definition and rows, or start again from a dump (README)",
+    "Create the table in the sink with upstream's definition and rows, or start again from a dump (`applier docs start_over`)",
 )
 SAME_COLUMNS: Final = Remedy(
     "sqlite.compare-definitions",

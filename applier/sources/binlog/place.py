@@ -26,7 +26,7 @@ from applier.sources.binlog.server import LogEnd, LogFile, Server
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.walk import first_group, first_time_s, is_executed, search_domains, walk_to, walk_while
 
-_AGAIN: Final = "Create the replica again from a dump (README)"
+_AGAIN: Final = "Create the replica again from a dump (`applier docs start_over`)"
 _LONGER: Final = Remedy(
     "binlog.create-again-and-keep-binlogs",
     f"{_AGAIN}. Keep binlogs on the server for longer than a replica may lag: binlog_expire_logs_seconds",
@@ -35,12 +35,12 @@ _NO_LOG: Final = Remedy("binlog.set-log-bin", "Set log_bin and server_id in the 
 _WHICH: Final = Remedy("binlog.show-binary-logs", "SHOW BINARY LOGS names those that it has")
 _RIGHT_SERVER: Final = Remedy(
     "binlog.use-followed-server",
-    "Give the url of the server that was followed. If it is gone for ever, create the replica again from a dump (README)",
+    "Give the url of the server that was followed. If it is gone, create the replica again from a dump (`applier docs start_over`)",
 )
 _NOT_LOGGED: Final = Remedy(
     "binlog.use-server-with-gtids",
     "Give the url of a server that has logged it: the one that was followed, or a replica with log_slave_updates and without filters. "
-    "A new replica: correct the GTIDs of source.start. Otherwise create the replica again from a dump of this server (README)",
+    "A new replica: correct the GTIDs of source.start. Otherwise create the replica again from its dump (`applier docs start_over`)",
 )
 
 

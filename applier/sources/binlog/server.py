@@ -23,7 +23,7 @@ _GRANT = Remedy(
 )
 _TLS = Remedy(
     "binlog.set-tls",
-    "Set source.tls_mode and source.tls_ca as the server's certificate needs it: docs/security.md. The server must offer TLS",
+    "Set source.tls_mode and source.tls_ca as the server's certificate needs it: `applier docs security`. The server must offer TLS",
 )
 
 IN_FILES: Final = Remedy(

@@ -61,7 +61,7 @@ class ScanSession:
         self._server.close()
 
 
-_NO_STATE: Final = Remedy("binlog.create-again", "Create the replica again from a dump (README)")
+_NO_STATE: Final = Remedy("binlog.create-again", "Create the replica again from a dump (`applier docs start_over`)")
 
 
 class BinlogSource:

@@ -79,7 +79,7 @@ def _unreadable(cause: str) -> NeedsOperator:
         "the stored state of the source cannot be read",
         remedy=Remedy(
             "binlog.use-newer-applier",
-            "A newer version of applier may have written it: use that version, or create the replica again from a dump (README)",
+            "A newer version of applier may have written it: use that one, or create the replica again (`applier docs start_over`)",
         ),
         cause=cause,
     )

@@ -38,7 +38,7 @@ _DAMAGED: Final = KafkaErrorMeaning(
     Remedy(
         "kafka.examine-partition-files",
         "See the log of the partition's leader, and check its files with kafka-dump-log. Another replica of the partition may be intact. "
-        "If none is, create the replica again from a dump (README)",
+        "If none is, create the replica again from a dump (`applier docs start_over`)",
     ),
 )
 MEANINGS: Final = {

@@ -219,7 +219,8 @@ class Reading:
             return SourceError(
                 "Kafka deleted records before the applier read them",
                 remedy=Remedy(
-                    "kafka.lengthen-retention", "Give the topic a longer retention, and create the replica again from a dump (README)"
+                    "kafka.lengthen-retention",
+                    "Give the topic a longer retention, and create the replica again from a dump (`applier docs start_over`)",
                 ),
                 kind="retention",
                 **place,
