@@ -47,13 +47,11 @@ def _has_schema_id(message: bytes) -> bool:
 
 def _plain_forms(value: bytes) -> list[bytes]:
     """Return the value as it came, then what it is if it is compressed."""
-    forms = [value]
-    for unpack in (unpack_lz4,) if value[:4] == LZ4_MAGIC else (unpack_snappy,):
-        try:
-            forms.append(unpack(value))
-        except ProtocolError:
-            continue
-    return forms
+    unpack = unpack_lz4 if value.startswith(LZ4_MAGIC) else unpack_snappy
+    try:
+        return [value, unpack(value)]
+    except ProtocolError:
+        return [value]
 
 
 def _of_members(names: Collection[str]) -> str | None:

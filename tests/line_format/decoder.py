@@ -1,0 +1,184 @@
+"""Bytes in, events out: the format's side of the source's port."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from applier.model.errors import ProtocolError
+from applier.model.events import (
+    MARKER_IMAGE,
+    Column,
+    ColumnShape,
+    DdlEvent,
+    Event,
+    Flag,
+    PlacedRow,
+    ResolvedEvent,
+    RowEvent,
+    RowKind,
+    RowOperation,
+    Shape,
+    TableName,
+    Value,
+)
+from applier.model.position import Place, Stream, Ts
+from applier.selection import EVERYTHING, TableSelection
+from applier.sources.compiled import intern_shape
+from applier.sources.port import EventHead, Record
+from applier.sources.row_key import decode_key, encode_key
+from applier.sources.selected_events import EventPlacer, located
+from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
+
+INTEGER = 3
+VERBS = {"put": 5, "del": 5, "ddl": 6, "resolved": 2}
+"""Verb -> how many fields it has at least."""
+
+
+def _refuse(kind: str, message: str) -> ProtocolError:
+    return ProtocolError.at(None, kind, message)
+
+
+def _value(mysql_type: int, text: str) -> Value:
+    if text == "~":
+        return None
+    try:
+        return int(text) if mysql_type == INTEGER else unquote(text)
+    except ValueError as cause:
+        raise _refuse("value_type", "a value does not fit the type of its column") from cause
+
+
+class LineEvent:
+    """Implements ``UnreadEvent``."""
+
+    def __init__(self, line: str) -> None:
+        self._fields = line.split(" ")
+        self.head: EventHead | None = None
+
+    def read_head(self) -> EventHead:
+        verb = self._fields[0]
+        if verb not in VERBS or len(self._fields) < VERBS[verb] or not self._fields[1].isdigit():
+            raise _refuse("event_type", "the line is no event")
+        name = TableName("", "") if verb == "resolved" else TableName(unquote(self._fields[2]), unquote(self._fields[3]).strip("~"))
+        self.head = EventHead(Ts(int(self._fields[1])), name, verb == "ddl")
+        return self.head
+
+    def is_row(self) -> bool:
+        return self._fields[0] in {"put", "del"}
+
+    def operation(self) -> RowOperation:
+        return RowOperation.DELETE if self._fields[0] == "del" else RowOperation.UPDATE
+
+    def rows(self) -> list[PlacedRow]:
+        shape, texts = self._columns()
+        key = [_value(column.mysql_type, texts[column.name]) for column in shape.handle_key]
+        return [self._row(shape, encode_key(key), " ".join(texts.values()).encode())]
+
+    def plain(self) -> DdlEvent | ResolvedEvent:
+        ts, name, is_ddl = self.head or self.read_head()
+        if not is_ddl:
+            return ResolvedEvent(ts)
+        ddl_type, query = self._fields[4:6]
+        return DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=unquote(query), ddl_type=int(ddl_type))
+
+    def markers(self) -> list[PlacedRow]:
+        try:
+            shape, texts = self._columns()
+            key = [_value(column.mysql_type, texts[column.name]) for column in shape.handle_key]
+        except ProtocolError:
+            return []
+        keys = intern_shape(shape._replace(columns=shape.handle_key))
+        return [self._row(keys, encode_key(key), MARKER_IMAGE)._replace(kind=int(RowKind.UPSERT))]
+
+    def event(self) -> Event:
+        """Return the whole event, every value decoded."""
+        ts, name, _ = self.read_head()
+        if not self.is_row():
+            return self.plain()
+        shape, texts = self._columns()
+        image = {c.name: Column(c.mysql_type, c.flags, _value(c.mysql_type, texts[c.name])) for c in shape.columns}
+        is_delete = self.operation() is RowOperation.DELETE
+        return RowEvent(
+            commit_ts=ts,
+            schema=name.schema,
+            table=name.table,
+            partition_id=None,
+            operation=self.operation(),
+            only_handle_key=False,
+            claim_check=None,
+            after=None if is_delete else image,
+            before=image if is_delete else None,
+        )
+
+    def _row(self, shape: Shape, key: bytes, image: bytes) -> PlacedRow:
+        kind = RowKind.DELETE if self._fields[0] == "del" else RowKind.UPSERT
+        return PlacedRow(int(self._fields[1]), int(kind), shape, key, image)
+
+    def _columns(self) -> tuple[Shape, dict[str, str]]:
+        columns, texts = [], {}
+        for field in self._fields[4:]:
+            description, separator, text = field.partition("=")
+            name, *numbers = description.split(":")
+            if not separator or len(numbers) != 2 or not all(map(str.isdigit, numbers)):
+                raise _refuse("field_type", "a column has no name, type, flags or value")
+            columns.append(ColumnShape(unquote(name), *map(int, numbers)))
+            texts[unquote(name)] = text
+        if not any(column.flags & Flag.HANDLE_KEY for column in columns):
+            raise _refuse("field_type", "the row has no key")
+        schema, table = self.head.name if self.head is not None else ("", "")
+        return intern_shape(Shape(schema, table, tuple(columns))), texts
+
+
+def split(key: bytes | None, value: bytes | None) -> list[LineEvent]:
+    """Take a record apart. ProtocolError if it is none of this format."""
+    if key is not None or value is None:
+        raise _refuse("version", "the record is not of the made-up format")
+    try:
+        lines = value.decode("ascii").splitlines()
+    except UnicodeDecodeError as cause:
+        raise _refuse("version", "the record is not of the made-up format") from cause
+    return [LineEvent(line) for line in lines]
+
+
+@dataclass(frozen=True, slots=True)
+class LineDecoder:
+    """Implements ``Decoder``."""
+
+    whole_rows: WholeRowSources = REFUSED
+    selection: TableSelection = EVERYTHING
+
+    @property
+    def keeps_order(self) -> bool:
+        return False
+
+    @property
+    def row_lookup(self) -> None:
+        return None
+
+    def placer(self, stream: Stream) -> EventPlacer:
+        return EventPlacer(stream, self.selection, split)
+
+    def image_decoder(self, shape: Shape) -> Callable[[bytes], Sequence[Value]]:
+        types = [column.mysql_type for column in shape.columns]
+        return lambda image: list(map(_value, types, image.decode().split(" ")))
+
+    def images_decoder(self, shape: Shape) -> Callable[[Sequence[bytes]], Sequence[Sequence[Value]]]:
+        decode = self.image_decoder(shape)
+        return lambda images: list(zip(*map(decode, images), strict=True))
+
+    def encode_image(self, shape: Shape, values: Sequence[Value]) -> bytes:
+        assert len(shape.columns) == len(values)
+        return " ".join("~" if value is None else quote(str(value), safe="") for value in values).encode()
+
+    def decode_key(self, key: bytes) -> Sequence[Value]:
+        return decode_key(key)
+
+    def events(self, record: Record, place: Place) -> list[Event]:
+        found, number, event = [], None, None
+        try:
+            for number, event in enumerate(split(record.key, record.value)):  # noqa: B007 - where reading fails
+                found.append(event.event())
+        except ProtocolError as error:
+            raise located(error, place, number, None if event is None else event.head) from error
+        return found
+
+    whole_events = events
