@@ -13,6 +13,7 @@ from applier.config import Config
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.coordinator.streams import check_excluded, check_known, is_required, missing
 from applier.model.errors import ApplierError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.finding import CheckFinding, not_examined, of_error, ok
 from applier.model.position import Listing, Ts
 from applier.model.remedy import Remedy
@@ -55,7 +56,7 @@ def _listed(settings: KafkaSettings, source: Source) -> Generator[CheckFinding, 
     try:
         listing = source.listing()
     except SourceError as error:
-        if error.facts.get("kind") == "unreachable":
+        if error.kind is FailureKind.UNREACHABLE:
             yield of_error(REACHED, error)
             return None
         yield ok(REACHED, f"{settings.bootstrap_servers} answers")
@@ -94,7 +95,7 @@ def _permissions(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFin
         error = SourceError(
             "the user has no permission to read the topic",
             remedy=Remedy("check.grant-read", "Grant READ on the topic to this user"),
-            kind="unauthorized",
+            kind=FailureKind.UNAUTHORIZED,
             topic=", ".join(refused),
         )
         yield of_error(AUTHORISED, error)

@@ -203,7 +203,7 @@ def _chosen(entries: Sequence[QuarantineEntry], record: Place, event: int | None
     """Return the entries of one record, or one event of it. ConfigError if there is none."""
     chosen = [entry for entry in entries if entry.event.place[:2] == record[:2] and event in {None, entry.event.place.event}]
     if not chosen:
-        facts = {"stream": str(record.stream), "offset": record.offset}
+        facts: dict[str, Any] = {"stream": str(record.stream), "offset": record.offset}
         raise ConfigError(
             "this event is not in the quarantine", remedy=Remedy("cli.list-quarantine", "See `applier quarantine list --all`"), **facts
         )

@@ -53,7 +53,7 @@ def _explain(error: ValidationError, path: Path | None, from_environment: Enviro
         ((key, of_key),) = by_key.items()
         remedy = reduce(Remedy.then, dict.fromkeys(problem.remedy for problem in of_key if problem.remedy), NO_REMEDY)
         return ConfigError("; ".join(f"{key} {problem.text}".strip() for problem in of_key), remedy=remedy, key=key, **facts)
-    lines = {key or "configuration": " ".join(problem.sentences for problem in of_key) for key, of_key in by_key.items()}
+    lines: dict[str, Any] = {key or "configuration": " ".join(problem.sentences for problem in of_key) for key, of_key in by_key.items()}
     return ConfigError(f"the configuration has {len(by_key)} errors", remedy=ALL_AT_ONCE, **facts, **lines)
 
 

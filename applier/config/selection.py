@@ -82,9 +82,8 @@ def selection_of(tables: tuple[str, ...], routes: tuple[RouteConfig, ...], event
 
 def online_ddl_of(mode: OnlineDdlMode, shadows: tuple[str, ...], trash: tuple[str, ...]) -> OnlineDdl:
     """Return the rules for tables of tools that change tables by copying them."""
-    for key, rules in (("shadow_table_rules", shadows), ("trash_table_rules", trash)):
-        _read(key, lambda rules=rules: OnlineDdl.parse(mode, rules, ()))  # type: ignore[misc] # its default binds the loop's value
-    return OnlineDdl.parse(mode, shadows, trash)
+    _read("shadow_table_rules", lambda: OnlineDdl.parse(mode, shadows, ()))
+    return _read("trash_table_rules", lambda: OnlineDdl.parse(mode, shadows, trash))
 
 
 def _read(key: str, parse: Callable[[], T]) -> T:

@@ -15,6 +15,7 @@ from applier.coordinator.step import NeedNames
 from applier.ddl import identity, same_ddl
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.range_report import DdlArrival
 from applier.model.remedy import Remedy
@@ -205,7 +206,7 @@ def _missed(stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> NeedsOperator:
             "If the sink already has its effect, run `applier ddl skip --ts … --table …`. Else create the replica again. "
             + FROM_DUMP_TO_REPLICA,
         ),
-        kind="missed_ddl",
+        kind=FailureKind.MISSED_DDL,
         topic=stream.topic,
         partition=stream.partition,
         offset=arrival.offset,

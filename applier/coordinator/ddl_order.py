@@ -13,6 +13,7 @@ from typing import TypeAlias
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 
 MAX_SEARCHED = 20_000
@@ -202,7 +203,7 @@ def _undecidable(why: str, ddls: Mapping[DdlIdentity, DdlEvent], keys: Iterable[
     return NeedsOperator(
         f"DDLs of one commit_ts came in several topics, and {why}",
         remedy=_REMEDY,
-        kind="ddl_order",
+        kind=FailureKind.DDL_ORDER,
         commit_ts=keys[0].ts,
         statements="; ".join(ddls[key].query for key in keys),
     )

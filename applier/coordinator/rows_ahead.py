@@ -28,6 +28,7 @@ from applier.coordinator.sweep import OpenRange
 from applier.coordinator.window import Window
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
 from applier.model.remedy import Remedy
@@ -238,7 +239,7 @@ class RowTables:
                     "Set source.dispatcher as the changefeed has it; for any but table and index-value, "
                     'set sink.consistency = "transaction"',
                 ),
-                kind="dispatcher",
+                kind=FailureKind.DISPATCHER,
                 table=str(rows.name),
                 topic=rows.stream.topic,
                 partition=rows.stream.partition,
@@ -346,7 +347,7 @@ class RowsAhead:
                     "coordinator.stop-raw-change-events",
                     f"Set output-raw-change-event = false in the changefeed. For what the topic holds already, set {TO_TRANSACTIONS}",
                 ),
-                kind="raw_key_change",
+                kind=FailureKind.RAW_KEY_CHANGE,
                 table=str(changed.table),
                 commit_ts=changed.commit_ts,
                 **Place(report.range.stream, changed.offset).facts,
@@ -358,7 +359,7 @@ class RowsAhead:
                 raise NeedsOperator(
                     "a DDL came after rows behind it were written ahead: it is not in all partitions of its topic",
                     remedy=Remedy("coordinator.write-transactions", f"Set {TO_TRANSACTIONS}"),
-                    kind="overtaken_ddl",
+                    kind=FailureKind.OVERTAKEN_DDL,
                     table=str(key.name),
                     commit_ts=key.ts,
                     **Place(stream, offset).facts,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlIdentity, FoldedName, TableName
+from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, Stream, StreamPosition, Ts
 from applier.model.remedy import Remedy
 
@@ -57,7 +58,7 @@ def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, hold
                 "coordinator.dump-and-load-upstream",
                 FROM_DUMP_TO_REPLICA + ". If you know that the missing records do not matter, run with --accept-gap",
             ),
-            kind="gap",
+            kind=FailureKind.GAP,
             topic=stream.topic,
             partition=stream.partition,
             missing_offsets=f"0..{earliest - 1}",
@@ -70,7 +71,7 @@ def refuse_rows_of_others(table: TableName) -> NeedsOperator:
     return NeedsOperator(
         "the sink's table already has rows, and the replica has no start_ts",
         remedy=FROM_DUMP_TO_REPLICA,
-        kind="not_empty",
+        kind=FailureKind.NOT_EMPTY,
         table=str(table),
     )
 

@@ -15,6 +15,7 @@ from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
 from applier.coordinator.stream_state import CLOSED_TS, PlacedDdl, StreamState, StreamStatus
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlIdentity
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.remedy import Remedy
@@ -40,7 +41,7 @@ def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
     if extent.earliest < extent.end:
         raise _stop(
             stream,
-            "excluded_partition",
+            FailureKind.EXCLUDED_PARTITION,
             "the partition holds records, but source.partitions excludes it",
             Remedy("coordinator.raise-source-partitions", "Raise source.partitions, or remove the setting"),
             offset=extent.earliest,
@@ -55,7 +56,7 @@ def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, se
     if next_offset < extent.earliest:
         raise _stop(
             stream,
-            "retention",
+            FailureKind.RETENTION,
             "records expired before the replica applied them",
             Remedy("coordinator.lengthen-retention", f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}"),
             missing_offsets=f"{next_offset}..{extent.earliest - 1}",
@@ -64,7 +65,7 @@ def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, se
     if extent.end < max(next_offset, seen_end) or not has_held_records(extent):
         raise _stop(
             stream,
-            "recreated",
+            FailureKind.RECREATED,
             "the partition ends before an offset that was already seen: the topic was recreated or truncated",
             FROM_DUMP_TO_REPLICA,
             next_offset=next_offset,
@@ -78,7 +79,7 @@ def check_new(stream: Stream, extent: PartitionExtent) -> None:
     if extent.earliest > 0:
         raise _stop(
             stream,
-            "gap",
+            FailureKind.GAP,
             "the beginning of a new partition expired before it was read",
             Remedy("coordinator.lengthen-retention-of-new-partition", f"Give the topic a longer retention. {FROM_DUMP_TO_REPLICA}"),
             missing_offsets=f"0..{extent.earliest - 1}",
@@ -89,13 +90,13 @@ def missing(stream: Stream) -> NeedsOperator:
     """Make the error for a partition that was read before and is not there any more."""
     return _stop(
         stream,
-        "recreated",
+        FailureKind.RECREATED,
         "a partition that the replica has read is gone: its topic was removed from the configuration, recreated or shrunk",
         Remedy("coordinator.restore-topic", f"Put the topic back into source.topics, or create the replica again. {FROM_DUMP_TO_REPLICA}"),
     )
 
 
-def _stop(stream: Stream, kind: str, message: str, remedy: Remedy, **facts: Any) -> NeedsOperator:
+def _stop(stream: Stream, kind: FailureKind, message: str, remedy: Remedy, **facts: Any) -> NeedsOperator:
     return NeedsOperator(message, remedy=remedy, kind=kind, topic=stream.topic, partition=stream.partition, **facts)
 
 
@@ -166,7 +167,7 @@ def _missed_topic(stream: Stream, offset: Offset, ts: Ts, checkpoint_ts: Ts) -> 
     return NeedsOperator(
         "a new topic has events below the checkpoint: the replica has missed its history",
         remedy=REMEDY,
-        kind="missed_topic",
+        kind=FailureKind.MISSED_TOPIC,
         topic=stream.topic,
         partition=stream.partition,
         offset=offset,

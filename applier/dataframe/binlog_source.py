@@ -17,6 +17,7 @@ from applier.dataframe.reading import RECREATED_REMEDY, RangePartition, RangeRow
 from applier.dataframe.source import changelog_rows
 from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -50,7 +51,7 @@ class LogState:
             end = server.end()
             if end is None:
                 remedy = Remedy("dataframe.set-log-bin", "Set log_bin in the configuration of the server, and start it again")
-                raise SourceError("the server writes no binlog", remedy=remedy, kind="refused")
+                raise SourceError("the server writes no binlog", remedy=remedy, kind=FailureKind.REFUSED)
             first = server.files()[0].number
             return cls(server.identity(), end.base_name, first, BinlogPosition(0, end.number, end.position).number)
 
@@ -113,7 +114,7 @@ def _held(name: str, place: int, log: LogState) -> int:
     raise SourceError(
         f"the option {name} names a place that the server does not hold",
         remedy=Remedy("dataframe.show-binlog-extent", f"It holds the binlog from {held}"),
-        kind="retention",
+        kind=FailureKind.RETENTION,
     )
 
 
@@ -247,7 +248,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _check_identity(known: str, log: LogState, remedy: Remedy) -> None:
     if known != log.identity:
-        raise SourceError("another server answers than the one that was read", remedy=remedy, kind="recreated")
+        raise SourceError("another server answers than the one that was read", remedy=remedy, kind=FailureKind.RECREATED)
 
 
 def _document(place: int, log: LogState) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from applier.dataframe.options import EARLIEST, LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -46,14 +47,18 @@ def check_topics(document: Mapping[str, Any], ids: Mapping[str, str], extents: M
     for topic, held in document.get("topics", {}).items():
         known, now = held.get("id"), ids.get(topic)
         if known is not None and now is not None and known != now:
-            raise SourceError("the topic was deleted and created again", remedy=RESTART, kind="recreated", topic=topic)
+            raise SourceError("the topic was deleted and created again", remedy=RESTART, kind=FailureKind.RECREATED, topic=topic)
     for stream, offset in offsets_in(document).items():
         extent = extents.get(stream)
         if extent is None:
-            raise SourceError("a partition that was read does not exist any more", remedy=RESTART, kind="recreated", **stream._asdict())
+            raise SourceError(
+                "a partition that was read does not exist any more", remedy=RESTART, kind=FailureKind.RECREATED, **stream._asdict()
+            )
         if extent.end < offset:
             remedy = Remedy("dataframe.start-after-recreated-topic", f"The topic was created again, or its records were deleted. {RESTART}")
-            raise SourceError("the partition ends before what was read of it", remedy=remedy, kind="recreated", **stream._asdict())
+            raise SourceError(
+                "the partition ends before what was read of it", remedy=remedy, kind=FailureKind.RECREATED, **stream._asdict()
+            )
 
 
 def ranges_between(start: Mapping[str, Any], end: Mapping[str, Any]) -> list[RangeId]:
@@ -90,7 +95,9 @@ def chosen_extents(options: ChangelogOptions, listing: Listing) -> dict[Stream, 
     if unknown or not chosen:
         names, wanted = ", ".join(map(str, sorted(listing.extents))), ", ".join(map(str, sorted(unknown)))
         message = f"the option partition names what no topic has: {wanted}" if unknown else "there is no partition to read"
-        raise SourceError(message, remedy=Remedy("dataframe.show-partitions", f"The partitions are: {names}"), kind="unknown_partition")
+        raise SourceError(
+            message, remedy=Remedy("dataframe.show-partitions", f"The partitions are: {names}"), kind=FailureKind.UNKNOWN_PARTITION
+        )
     return chosen
 
 
@@ -147,13 +154,16 @@ def _given_offsets(name: str, text: str, extents: Mapping[Stream, PartitionExten
         if extent is None:
             remedy = Remedy("dataframe.show-unknown-partitions", f"The partitions are: {', '.join(map(str, extents))}")
             raise SourceError(
-                f"the option {name} names a partition that is not read", remedy=remedy, kind="unknown_partition", **stream._asdict()
+                f"the option {name} names a partition that is not read",
+                remedy=remedy,
+                kind=FailureKind.UNKNOWN_PARTITION,
+                **stream._asdict(),
             )
         if not extent.earliest <= offset <= extent.end:
             raise SourceError(
                 f"the option {name} names an offset that the partition does not hold",
                 remedy=Remedy("dataframe.show-offset-extent", f"It holds the offsets from {extent.earliest} to {extent.end}"),
-                kind="retention",
+                kind=FailureKind.RETENTION,
                 **stream._asdict(),
                 offset=offset,
             )

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StructType
 from applier.dataframe.conversion import Conversion, conversion_to
 from applier.model.errors import SourceError
 from applier.model.events import Flag, Image, Value
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -102,7 +103,10 @@ class TableImages:
             "dataframe.reload-columns", "Load the DataFrame again, which reads the columns again. Or name them with the option columns"
         )
         return SourceError(
-            "a row has a column that the table did not have when its columns were read", remedy=remedy, kind="unknown_column", column=name
+            "a row has a column that the table did not have when its columns were read",
+            remedy=remedy,
+            kind=FailureKind.UNKNOWN_COLUMN,
+            column=name,
         )
 
     def _misfit(self, name: str, fitting: str, cause: ValueError) -> SourceError:
@@ -112,6 +116,6 @@ class TableImages:
             remedy=Remedy(
                 "dataframe.widen-column-type", f'Give the column a type that holds it, for instance by the option columns="{wanted}"'
             ),
-            kind="column_value",
+            kind=FailureKind.COLUMN_VALUE,
             column=name,
         )

@@ -24,6 +24,7 @@ from applier.dataframe.extent import (
 )
 from applier.dataframe.options import LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -79,7 +80,7 @@ class RangeRows:
         try:
             yield from read_whole(self.reader, [range_id])
         except SourceError as error:
-            if error.facts.get("kind") != "retention":
+            if error.kind is not FailureKind.RETENTION:
                 raise
             message = f"what was there was deleted before it was read: {error.message}"
             raise SourceError(message, remedy=RETENTION_REMEDY, **error.facts) from error

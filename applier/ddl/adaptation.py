@@ -6,7 +6,7 @@ upstream refuses, and a later change could not tell them apart. What can neither
 
 from collections.abc import Collection, Iterator
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
 from applier.ddl.parser import parse, parse_or_none
@@ -71,7 +71,7 @@ def left_out(query: str, target: Target) -> list[str]:
 
 def refuse_inexpressible(ddl: DdlEvent, target: Target) -> None:
     """Raise NeedsOperator if the server cannot have what the statement makes, and the sink must not do without."""
-    facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+    facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
     for name, is_unique in _impossible(ddl.query, target):
         if is_unique:
             message = "the sink's server cannot have a unique index of an expression, or with a condition"

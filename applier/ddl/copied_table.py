@@ -16,6 +16,7 @@ from applier.ddl.statement import DdlKind
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, CreateTableStatement, ElementKind, Tree
 from applier.model.errors import NeedsOperator
 from applier.model.events import CutOver, DdlEvent, TableName
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 
@@ -166,4 +167,4 @@ def _mentions(alter: DdlEvent) -> tuple[TableName, ...]:
 
 def _refused(ddl: DdlEvent, why: str) -> NeedsOperator:
     message = f"a copy of a table takes the table's place, and the applier does not know the ALTER TABLE that this stands for: {why}"
-    return NeedsOperator(message, remedy=_REMEDY, kind="cut_over", table=str(ddl.name), commit_ts=ddl.commit_ts, query=ddl.query)
+    return NeedsOperator(message, remedy=_REMEDY, kind=FailureKind.CUT_OVER, table=str(ddl.name), commit_ts=ddl.commit_ts, query=ddl.query)

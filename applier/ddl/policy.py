@@ -5,10 +5,11 @@ Names of the DDL types: TiDB's ActionType codes in snake case, as policies and m
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 
 DDL_TYPE_NAMES: Mapping[int, str] = MappingProxyType(
@@ -147,7 +148,7 @@ def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
         raise NeedsOperator(
             f"{ddl.refusal.why}: {ddl.query}",
             remedy=ddl.refusal.remedy,
-            kind="selection",
+            kind=FailureKind.SELECTION,
             table=str(ddl.name),
             commit_ts=ddl.commit_ts,
         )
@@ -157,7 +158,7 @@ def is_skipped(ddl: DdlEvent, policies: Mapping[str, str]) -> bool:
 
 
 def _stopped(ddl: DdlEvent, name: str, *, is_ours: bool) -> NeedsOperator:
-    facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts}
+    facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts}
     if is_ours:
         # "apply" is no remedy: no other server has these statements.
         return NeedsOperator(

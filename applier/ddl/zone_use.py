@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from applier.ddl.column_parser import parse_column
 from applier.ddl.column_type import ColumnType, TypeFamily
@@ -128,7 +128,7 @@ def in_zone_of_need(ddl: DdlEvent, types_of: Callable[[], Types], holds: Callabl
         return replace(ddl, session=tuple(pair for pair in ddl.session if pair[0] != TIME_ZONE))
     if TIME_ZONE in dict(ddl.session):
         return ddl
-    facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+    facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
     message = f"the DDL depends on the time zone of upstream's session, which is not known: {needed.what}"
     raise NeedsOperator(message, remedy=ZONE_REMEDY, **facts)
 

@@ -7,19 +7,24 @@ whose docstring describes the situation; the message says what failed, the remed
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from applier.model.failure import FailureKind
 from applier.model.position import Place
 from applier.model.remedy import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, Remedy
 
 
 class ApplierError(Exception):
-    """Anything that stops the applier. ``facts`` name the place (topic, partition, offset, table, commit_ts, …)."""
+    """Anything that stops the applier. ``kind`` decides what the engine does (``REACTIONS``).
+
+    ``facts`` name the place (topic, partition, offset, table, commit_ts, …), and the kind too: they are for people.
+    """
 
     exit_code: int = 1
 
-    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: FailureKind | None = None, **facts: Any) -> None:
         super().__init__(message)
         self.message = message
-        self.facts = facts
+        self.kind = kind
+        self.facts = facts if kind is None else {"kind": kind, **facts}
         self._remedy = remedy
 
     @property
@@ -96,8 +101,10 @@ _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 class ProtocolError(SourceError):
     """A record that is not the Open Protocol. ``facts['kind']`` is one of the kinds of tests/data/vectors."""
 
-    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
-        super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(facts.get("kind", ""), _UNREADABLE), **facts)
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: str = "", **facts: Any) -> None:
+        super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(kind, _UNREADABLE), **facts)
+        if kind:
+            self.facts = {"kind": kind, **facts}
 
     @classmethod
     def at(cls, place: Place | None, kind: str, message: str, **facts: Any) -> "ProtocolError":

@@ -418,7 +418,8 @@ def translate(error: BaseException, doing: str, *, shows_text: bool = False, **f
         return SinkFull(message, remedy=meaning.remedy, code=code, **facts)
     words = server_text(error) if shows_text else shown_text(error)
     message = f"the database failed while {doing}" + (f": {words}" if words else "")
-    return kind(message, remedy=meaning.remedy or PASSING, **({} if code is None else {"code": code}), **facts)
+    known: dict[str, Any] = {} if code is None else {"code": code}
+    return kind(message, remedy=meaning.remedy or PASSING, **known, **facts)
 
 
 def server_text(error: BaseException) -> str:

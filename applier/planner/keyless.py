@@ -47,6 +47,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from applier.model.chunk import Chunk
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, RowKind
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Stream, Ts
 from applier.model.range_report import RepeatPoint
 from applier.model.remedy import Remedy
@@ -103,7 +104,7 @@ class AmbiguousRows(NeedsOperator):
         return cls(
             "equal rows of one transaction came in several records: they are real, or the producer has sent them again",
             remedy=EQUAL_REMEDY,
-            kind="equal_rows",
+            kind=FailureKind.EQUAL_ROWS,
             **facts,
             **place,
             tables=place["table"],

@@ -18,6 +18,7 @@ from applier.model.errors import (
     SparkSessionLost,
     UnknownOutcome,
 )
+from applier.model.failure import FailureKind
 from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.write_outcome import WriteOutcome, WriteState
@@ -27,12 +28,6 @@ MAX_RELOADS: Final = 20
 
 MAX_WAIT_S: Final = 5.0
 REMEDY: Final = Remedy("replica.see-database-and-executor-logs", "See the logs of the database and of Spark's executors")
-
-MOVED: Final = frozenset({"other_server", "other_log", "purged"})
-"""Kinds of a SourceError if the log is another one, or its beginning is gone: the place must be found again, if it can."""
-
-PASSING: Final = frozenset({"unreachable", "listener_died"}) | MOVED
-"""Kinds of a SourceError that are transient: a broker comes back, and memory that was short is freed."""
 
 
 class Recovery:
@@ -120,13 +115,13 @@ def is_transient(error: BaseException) -> bool:
     """Return whether an error may be transient."""
     # By kind, not by class: a password that Kafka refuses is a SourceError as well, and would be refused for ever.
     if isinstance(error, SourceError):
-        return error.facts.get("kind") in PASSING
+        return isinstance(error.kind, FailureKind) and error.kind.is_transient
     return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobAborted | SparkSessionLost)
 
 
 def must_resume(error: ApplierError) -> bool:
     """Return whether a run continues after an error once it has begun again at the sink's checkpoint."""
-    return isinstance(error, JobAborted) or error.facts.get("kind") in MOVED
+    return isinstance(error, JobAborted) or (isinstance(error.kind, FailureKind) and error.kind.must_resume)
 
 
 def ends_listening(error: ApplierError, *, is_merge: bool) -> bool:
@@ -137,7 +132,7 @@ def ends_listening(error: ApplierError, *, is_merge: bool) -> bool:
 
 def may_be_recreated(error: ApplierError) -> bool:
     """Return whether a recreated topic may be the reason: its end is below the stored offsets, which looks like retention."""
-    return error.facts.get("kind") == "retention"
+    return error.kind is FailureKind.RETENTION
 
 
 def most_urgent(errors: Collection[ApplierError]) -> ApplierError:

@@ -8,6 +8,7 @@ from applier.coordinator import Coordinator
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA, StartingPoint
 from applier.coordinator.stream_state import CLOSED_TS
 from applier.model.errors import NeedsOperator
+from applier.model.failure import FailureKind
 from applier.model.position import Listing, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.remedy import Remedy
@@ -85,7 +86,7 @@ class TopicIdentity:
                     raise NeedsOperator(
                         "the topic was recreated; stored offsets are invalid",
                         remedy=FROM_DUMP_TO_REPLICA,
-                        kind="recreated",
+                        kind=FailureKind.RECREATED,
                         topic=topic,
                         recorded_id=known,
                         present_id=topic_id,

@@ -7,6 +7,7 @@ from typing import Any
 
 from applier.config import Config
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import has_moved
@@ -113,7 +114,7 @@ class Catchup:
         topics = sorted({stream.topic for stream in listing.extents})
         if not any(extent.end for extent in listing.extents.values()):
             remedy = Remedy("run.check-changefeed-writes-topic", "Check that the changefeed runs and writes to this topic")
-            raise SourceError("the topic is empty", remedy=remedy, kind="empty_topic", topic=",".join(topics))
+            raise SourceError("the topic is empty", remedy=remedy, kind=FailureKind.EMPTY_TOPIC, topic=",".join(topics))
         holding = engine.coordinator.holding_stream
         raise SourceError(
             "the watermark cannot advance: a stream has records but no resolved event after the start",
@@ -121,7 +122,7 @@ class Catchup:
                 "run.check-changefeed-writes-resolved",
                 "Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second",
             ),
-            kind="no_resolved_event",
+            kind=FailureKind.NO_RESOLVED_EVENT,
             stream=holding,
             checkpoint_ts=engine.progress.checkpoint_ts,
         )

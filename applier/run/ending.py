@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Final
 
 from applier.model.errors import ApplierError
+from applier.model.failure import FailureKind
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import KILLED_BY, Shutdown
 from applier.sinks.registry import open_sink
@@ -22,7 +23,6 @@ TRY_AGAIN: Final = 75
 """EX_TEMPFAIL of sysexits.h: a transient error outlasted ``run.retry_for_s``."""
 PATIENCE_S: Final = 3
 DEFECT: Final = "unexpected error: the log has its traceback"
-PAUSED: Final = "paused"
 """The kind of an error that refuses a command because the replica is paused: its last run's end stays."""
 
 
@@ -40,7 +40,7 @@ def end_stored(command: str, settings: SinkSettings, shutdown: Shutdown | None =
 
 def store_error(command: str, settings: SinkSettings, error: BaseException) -> None:
     """Store that a run has ended with ``error``. As of ``end_stored``."""
-    if not (isinstance(error, ApplierError) and error.facts.get("kind") == PAUSED):
+    if not (isinstance(error, ApplierError) and error.kind is FailureKind.PAUSED):
         _store(settings, _of(command, error))
 
 

@@ -7,10 +7,10 @@ import time
 from typing import Final
 
 from applier.model.errors import NeedsOperator
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
-from applier.run.ending import PAUSED
 from applier.sinks.pause import Pause
 from applier.sinks.port import Sink
 from applier.telemetry.log import utc_text
@@ -64,7 +64,7 @@ def refuse_paused(sink: Sink) -> None:
         raise NeedsOperator(
             "the replica is paused",
             remedy=Remedy("run.resume-first", "Resume it first: `applier resume`"),
-            kind=PAUSED,
+            kind=FailureKind.PAUSED,
             paused_by=pause.said_by,
             paused_at=utc_text(pause.said_at),
         )

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableMove
+from applier.model.failure import FailureKind
 from applier.model.range_report import TableRows
 from applier.model.remedy import Remedy
 from applier.selection.selection import EVERYTHING, TableSelection
@@ -108,11 +109,14 @@ class Locations:
             return
         if place == LEFT_OUT:
             raise NeedsOperator(
-                f"{table} was left out until now, so a part of its history is missing", remedy=_NEW_REPLICA, kind="selection", **facts
+                f"{table} was left out until now, so a part of its history is missing",
+                remedy=_NEW_REPLICA,
+                kind=FailureKind.SELECTION,
+                **facts,
             )
         if place is not None:
             message = f"{table} had another name in the sink until now: {place}"
-            raise NeedsOperator(message, remedy=_NEW_REPLICA, kind="selection", **facts)
+            raise NeedsOperator(message, remedy=_NEW_REPLICA, kind=FailureKind.SELECTION, **facts)
         self._check_free(table, sink, facts)
         self._change(table, sink)
 
@@ -120,7 +124,7 @@ class Locations:
         owner = self._owners.get(sink)
         if owner not in {None, table}:
             message = f"two tables would be one in the sink: {owner} and {table} are both {sink}"
-            raise NeedsOperator(message, remedy=_OTHER_NAME, kind="selection", **facts)
+            raise NeedsOperator(message, remedy=_OTHER_NAME, kind=FailureKind.SELECTION, **facts)
 
     def _change(self, table: FoldedName, place: FoldedName | None) -> None:
         old = self._places.pop(table, None)

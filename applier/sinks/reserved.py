@@ -6,7 +6,7 @@ A cascade of replicas has such events: the applier behind another one sees the f
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from applier.ddl import parse_ddl
 from applier.ddl.tokens import DdlSyntaxError, scan
@@ -40,7 +40,7 @@ class Reserved(NamedTuple):
     def refuse_ddl(self, ddl: DdlEvent) -> None:
         """Raise NeedsOperator if the DDL touches a reserved schema. Reading a system schema (a view does) is allowed."""
         statement = parse_ddl(ddl)
-        facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+        facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
         if statement is None:
             self._refuse([ddl.schema, *_schemas_in(ddl.query)], mentions=(), facts=facts)
             return
@@ -48,7 +48,7 @@ class Reserved(NamedTuple):
         touched = [name.schema for name in statement.names if name not in statement.mentions]
         self._refuse([ddl.schema, statement.schema, *touched], mentions=mentioned, facts=facts)
 
-    def _refuse(self, schemas: Iterable[str], *, mentions: Iterable[str], facts: dict[str, object]) -> None:
+    def _refuse(self, schemas: Iterable[str], *, mentions: Iterable[str], facts: dict[str, Any]) -> None:
         own = self.bookkeeping.casefold()
         names = {schema.casefold() for schema in schemas}
         if own and own in names | {schema.casefold() for schema in mentions}:

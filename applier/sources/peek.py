@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -73,7 +74,7 @@ def _new_range(stream: Stream, extent: PartitionExtent, position: Offset | None,
     # At ``start`` nothing was read yet: an offset that the partition has not reached is waited for.
     if position is not None and position != start and extent.end < position:
         remedy = Remedy("source.start-command-again", "Start the command again: the topic was created again, or its records were deleted")
-        raise SourceError("the partition ends before what was read of it", remedy=remedy, kind="recreated", **stream._asdict())
+        raise SourceError("the partition ends before what was read of it", remedy=remedy, kind=FailureKind.RECREATED, **stream._asdict())
     return _range(stream, extent, position)
 
 
@@ -83,7 +84,7 @@ def _chosen(streams: Collection[Stream], choice: PeekChoice) -> list[Stream]:
         raise SourceError(
             "the partition does not exist",
             remedy=Remedy("source.show-partitions", f"The partitions are: {', '.join(map(str, sorted(streams)))}"),
-            kind="unknown_partition",
+            kind=FailureKind.UNKNOWN_PARTITION,
             topic=choice.topic,
             partition=choice.partition,
         )
@@ -96,7 +97,7 @@ def _range(stream: Stream, extent: PartitionExtent, start: Offset | None) -> Ran
         raise SourceError(
             "the records at this offset are gone",
             remedy=Remedy("source.show-partition-begin", f"The partition now begins at offset {extent.earliest}"),
-            kind="retention",
+            kind=FailureKind.RETENTION,
             topic=stream.topic,
             partition=stream.partition,
             offset=start,

@@ -135,7 +135,7 @@ class RangeReader(Protocol):
 
         The ranges come in any order and interleave, those of one stream too; the records of one range come in offset order. The ranges
         do not overlap. Offsets may have gaps (transactions, compaction), and a batch may be empty. A range without an error was read
-        whole when the iterator ends; an error ends its own range only. Its ``facts["kind"]`` is "retention" if the range's beginning is
+        whole when the iterator ends; an error ends its own range only. Its ``kind`` is "retention" if the range's beginning is
         gone, "unreachable" if a retry may help, and otherwise the reason. What no range can survive is raised (ConfigError).
 
         Called once per task and listening; again for the same range where Spark repeats a task, perhaps among other ranges: the content

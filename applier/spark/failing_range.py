@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from applier.model.errors import ApplierError, SourceError, SparkSessionLost
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -148,7 +149,7 @@ def _listener_died(range_id: RangeId, error: ApplierError) -> SourceError:
     return SourceError(
         "the process that reads Kafka crashes each time it reads this range",
         remedy=REMEDY,
-        kind="listener_died",
+        kind=FailureKind.LISTENER_DIED,
         topic=range_id.stream.topic,
         partition=range_id.stream.partition,
         offset=range_id.start,

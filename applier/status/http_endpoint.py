@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from applier.model.errors import ConfigError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.status.app import PageParts, StatusApp, names_of
 from applier.status.history import RecentHistory
@@ -137,12 +138,12 @@ def _is_v6(host: str) -> bool:
 
 def _refused(host: str, port: int, error: Exception) -> ConfigError:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        message, kind = "the address of the HTTP server is in use", "in_use"
+        message, kind = "the address of the HTTP server is in use", FailureKind.IN_USE
         remedy = Remedy(
             "status.free-http-port", 'Stop the process that uses it (another applier?), or set [http] listen to another port, or to "off"'
         )
     else:
-        message, kind = "the HTTP server cannot listen at this address", "address"
+        message, kind = "the HTTP server cannot listen at this address", FailureKind.ADDRESS
         remedy = Remedy("status.set-http-listen", "Set [http] listen to an address of this machine, like 127.0.0.1:9464")
     return ConfigError(message, remedy=remedy, kind=kind, key="http.listen", host=host, port=port, reason=str(error))
 
@@ -211,7 +212,7 @@ class HttpEndpoint:
         except ConfigError as error:
             # In use: perhaps by a run that owns the replica. The sink says so first, with the owner's name; this run must
             # not end before that.
-            if error.facts["kind"] != "in_use":
+            if error.kind is not FailureKind.IN_USE:
                 raise
 
     def keep_open(self) -> None:

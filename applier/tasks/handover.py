@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pickle import UnpicklingError
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
@@ -162,11 +162,11 @@ def _failed_again(failure: RangeFailure) -> JobAborted:
     )
 
 
-def _place(range_id: RangeId) -> dict[str, object]:
+def _place(range_id: RangeId) -> dict[str, Any]:
     return {"topic": range_id.stream.topic, "partition": range_id.stream.partition, "offset": range_id.start}
 
 
-def _places(wrong: list[RangeId]) -> dict[str, object]:
+def _places(wrong: list[RangeId]) -> dict[str, Any]:
     """Name the first range that has not ended as often as it should."""
     return {**_place(wrong[0]), "end": wrong[0].end, "ranges": len(wrong)} if wrong else {}
 
@@ -191,10 +191,10 @@ def routed_chunks(elements: Iterable[bytes | RoutedEnd | Failure], buckets: int)
         raise _incomplete("preparing", {"buckets": len(ended), "of": buckets}, chunks=chunks, announced=announced)
 
 
-def incomplete_segment(**counts: int) -> IncompleteInput:
+def incomplete_segment(**counts: Any) -> IncompleteInput:
     """Return the error of a segment of which the writer has not got what was announced."""
     return _incomplete("writing", {}, **counts)
 
 
-def _incomplete(task: str, place: dict[str, object], **counts: int) -> IncompleteInput:
+def _incomplete(task: str, place: dict[str, Any], **counts: Any) -> IncompleteInput:
     return IncompleteInput("the input of a Spark task is incomplete", remedy=REMEDY, task=task, **place, **counts)

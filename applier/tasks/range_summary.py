@@ -15,6 +15,7 @@ from zlib import crc32
 from applier.model.chunk import bucket_seed
 from applier.model.errors import SourceError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId, RangeReport, RepeatPoint, ResumePoint, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
@@ -357,7 +358,7 @@ class RangeSummary:
                 remedy=Remedy(
                     "tasks.find-common-cause", "Find the common cause: `applier inspect --topic … --partition … --from …` shows the events"
                 ),
-                kind="too_many_bad_events",
+                kind=FailureKind.TOO_MANY_BAD_EVENTS,
                 topic=event.place.stream.topic,
                 partition=event.place.stream.partition,
                 offset=event.place.offset,

@@ -10,6 +10,7 @@ from typing import Final
 
 from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, JobAborted, RangeChanged, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.model.remedy import Remedy
@@ -51,7 +52,7 @@ class RecordFetcher:
             raise SourceError(
                 "a record for the quarantine is gone from the source",
                 remedy=Remedy("tasks.keep-topics-longer", "Retention or compaction has removed it: keep topics and binlogs longer"),
-                kind="retention",
+                kind=FailureKind.RETENTION,
                 topic=stream.topic,
                 partition=stream.partition,
                 offset=offset,

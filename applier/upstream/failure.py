@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.mysql.errors import DENIED, NoSession, code_of, may_pass, shown_text
 
@@ -37,16 +38,16 @@ def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
             "upstream.check-user-and-grant-select",
             "Check user and password of source.upstream, and grant the user SELECT on the replicated tables",
         )
-        return SourceError("upstream refuses access", remedy=remedy, kind="upstream", **facts)
+        return SourceError("upstream refuses access", remedy=remedy, kind=FailureKind.UPSTREAM, **facts)
     # The session itself is refused: its variables are not what they were set to.
     if isinstance(cause, NoSession):
-        return SourceError(f"upstream: {doing}", remedy=cause.remedy, kind="upstream", **facts)
+        return SourceError(f"upstream: {doing}", remedy=cause.remedy, kind=FailureKind.UPSTREAM, **facts)
     words = shown_text(cause)
     message = f"upstream failed while {doing}" + (f": {words}" if words else "")
     remedy = Remedy("upstream.check-host-port-tls", "Check source.upstream: host, port and TLS, and whether the server runs")
-    return SourceError(message, remedy=remedy, kind="unreachable" if may_pass(cause) else "upstream", **facts)
+    return SourceError(message, remedy=remedy, kind=FailureKind.UNREACHABLE if may_pass(cause) else FailureKind.UPSTREAM, **facts)
 
 
 def is_passing(error: Exception) -> bool:
     """Whether a retry may succeed."""
-    return isinstance(error, SourceError) and error.facts.get("kind") == "unreachable"
+    return isinstance(error, SourceError) and error.kind is FailureKind.UNREACHABLE

@@ -12,6 +12,7 @@ import stamina
 
 from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, SourceError
 from applier.model.events import Shape, Value
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.literals import literal_of
 from applier.mysql.quoting import quote_table
@@ -102,7 +103,7 @@ class _Reading:
     def _other_type(self) -> SourceError:
         message = "a value of upstream's table, or a key, does not fit the type of its column"
         remedy = Remedy("upstream.check-cluster-of-row", "Check that source.upstream is the cluster that the changefeed reads")
-        return SourceError(message, remedy=remedy, kind="upstream", table=str(self._shape.upstream_name), snapshot=self._ts)
+        return SourceError(message, remedy=remedy, kind=FailureKind.UPSTREAM, table=str(self._shape.upstream_name), snapshot=self._ts)
 
     def _abandon(self) -> None:
         session, self._session = self._session, None
@@ -140,6 +141,6 @@ def _queries(table: UpstreamTable, key_places: Sequence[int], keys: Sequence[Seq
         raise SourceError(
             error.message,
             remedy=Remedy("upstream.raise-max-allowed-packet", "Raise max_allowed_packet of upstream"),
-            kind="upstream",
+            kind=FailureKind.UPSTREAM,
             **error.facts,
         ) from error

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.errors import NoSession
 from applier.mysql.session import discard, open_reader, read_named, read_undecoded
@@ -52,7 +53,9 @@ class SnapshotSession:
             self.max_packet_bytes = int(self._connection.execute(text("SELECT @@max_allowed_packet")).scalar_one())
         if str(found) != str(self._ts):
             remedy = Remedy("upstream.connect-without-proxy", "Connect to TiDB directly, not through a proxy that shares sessions")
-            raise SourceError("upstream has not taken the snapshot", remedy=remedy, kind="upstream", snapshot=self._ts, found=found)
+            raise SourceError(
+                "upstream has not taken the snapshot", remedy=remedy, kind=FailureKind.UPSTREAM, snapshot=self._ts, found=found
+            )
 
     def shown(self, query: str) -> list[dict[str, Any]]:
         """Return the rows of a SHOW by column name, in upper case."""

@@ -14,6 +14,7 @@ from sqlalchemy.engine.default import DefaultDialect
 
 from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperator, RetryableSinkError, RowRefused, SourceError
 from applier.model.events import FoldedName
+from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.statement import Statement
@@ -254,7 +255,7 @@ def test_without_a_quarantine_the_refused_row_is_named_and_nothing_is_written(re
 
 def test_a_transaction_that_does_not_commit_quarantines_nothing(replica: DatabaseReplica) -> None:
     def gone(_: RejectedEvent) -> KeptRecord:
-        raise SourceError("the record is gone", kind="retention")
+        raise SourceError("the record is gone", kind=FailureKind.RETENTION)
 
     statement = replica.traced("(1,'a')", "(2,NULL)")
     outcome = replica.write([statement], quarantined=Quarantined(gone))

@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from applier.model.errors import ApplierError, FatalSinkError, Fenced, NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.replica import listening
 from applier.replica import state as topic_identity
 from applier.replica.shutdown import Shutdown
@@ -142,7 +143,7 @@ class GoneForOneLook(Recreated):
     def listing(self):
         found = super().listing()
         if self._looks == self._at:
-            raise SourceError("kafka does not know the topic", kind="unreachable")
+            raise SourceError("kafka does not know the topic", kind=FailureKind.UNREACHABLE)
         return found
 
 
@@ -204,7 +205,7 @@ class QuietSource(FakeSource):
 
     def listing(self):
         if self.is_away:
-            raise SourceError("Kafka does not answer", kind="unreachable")
+            raise SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE)
         return super().listing()
 
 

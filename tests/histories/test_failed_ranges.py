@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.planner.keyless import EqualRows
 from applier.run import daemon, retry
 from tests.histories.test_keyless_histories import world as keyless_world
@@ -33,7 +34,7 @@ class FailingReader(MemoryReader):
         # Not through super(): dataclasses with slots are made anew.
         for range_id, records in MemoryReader.read(self, ranges):
             if left.get(range_id) == 0:
-                yield range_id, SourceError("Kafka does not answer", kind="unreachable")
+                yield range_id, SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE)
             else:
                 yield range_id, records
             if range_id in left:

@@ -13,6 +13,7 @@ from applier.demo.simulator.producer import LogRecord
 from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline, holds_all_since
@@ -60,11 +61,13 @@ class MemoryReader:
         earliest = self.earliest.get(stream, 0)
         if start < earliest:
             message = f"offset {start} of {stream} is gone"
-            raise SourceError(message, kind="retention", topic=stream.topic, partition=stream.partition, offset=start, earliest=earliest)
+            raise SourceError(
+                message, kind=FailureKind.RETENTION, topic=stream.topic, partition=stream.partition, offset=start, earliest=earliest
+            )
         records = self.records.get(stream, ())
         if end > len(records):
             message = f"offset {end - 1} of {stream} is not there"
-            raise SourceError(message, kind="unreachable", topic=stream.topic, partition=stream.partition, offset=end - 1)
+            raise SourceError(message, kind=FailureKind.UNREACHABLE, topic=stream.topic, partition=stream.partition, offset=end - 1)
         for first in range(start, end, self.batch):
             last = min(first + self.batch, end)
             yield [Record(Offset(offset), records[offset].key, records[offset].value) for offset in range(first, last)]

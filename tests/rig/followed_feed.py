@@ -6,6 +6,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.replica.shutdown import Shutdown
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
@@ -22,7 +23,7 @@ class LiveSource(FakeSource):
     def listing(self):
         self._looks += 1
         if self._looks in self._away:
-            raise SourceError("Kafka does not answer", kind="unreachable")
+            raise SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE)
         self.advance(self._pace)
         return super().listing()
 

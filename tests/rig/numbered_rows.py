@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.sources.port import Record
@@ -48,9 +49,11 @@ class NumberedRows:
             with self.log.open("a", encoding="utf-8") as log:
                 log.write(f"{partition}\n")
         if self.silent is not None and self.silent.exists():
-            raise SourceError("Kafka does not answer", kind="unreachable", topic="feed", partition=partition, offset=range_id.start)
+            raise SourceError(
+                "Kafka does not answer", kind=FailureKind.UNREACHABLE, topic="feed", partition=partition, offset=range_id.start
+            )
         if partition == self.expired:
-            raise SourceError("the records are gone", kind="retention", topic="feed", partition=partition, offset=range_id.start)
+            raise SourceError("the records are gone", kind=FailureKind.RETENTION, topic="feed", partition=partition, offset=range_id.start)
         for first in range(range_id.start, range_id.end, BATCH):
             yield [self._record(partition, number) for number in range(first, min(first + BATCH, range_id.end))]
         if partition == self.deadly:

@@ -63,7 +63,7 @@ def _enum_columns(connection: Connection, table: str) -> frozenset[str]:
     return frozenset(column.name for column in columns if column.labels and not column.is_set)
 
 
-def _column(suspect: list[_Warning]) -> dict[str, str]:
+def _column(suspect: list[_Warning]) -> dict[str, Any]:
     """Name the column. Only this warning's text is known to hold no value before the name."""
     if not suspect or suspect[0].code not in {TRUNCATED, OUT_OF_RANGE}:
         return {}

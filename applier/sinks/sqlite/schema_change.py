@@ -57,7 +57,7 @@ def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
 
     Both carry the statement. ``zone`` is the zone of times on the wire.
     """
-    facts = {"statement": ddl.query, "table": str(ddl.name), "commit_ts": ddl.commit_ts}
+    facts: dict[str, Any] = {"statement": ddl.query, "table": str(ddl.name), "commit_ts": ddl.commit_ts}
     try:
         SchemaChange(connection, in_its_zone(connection, ddl), zone).run()
     except ApplierError as error:

@@ -8,6 +8,7 @@ import pymysql
 from pymysql.constants.COMMAND import COM_BINLOG_DUMP, COM_REGISTER_SLAVE
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.session import discard, driver_of
 from applier.sources.binlog.refusal import ended
@@ -94,7 +95,7 @@ def _begin_session(session: Any, settings: BinlogSettings, server: str, identity
             if server and str(answering) != server:
                 raise SourceError(
                     "another server answers than the one whose binlog is read",
-                    kind="other_server",
+                    kind=FailureKind.OTHER_SERVER,
                     expected=server,
                     answers=str(answering),
                     address=address_of(settings),
@@ -108,7 +109,7 @@ def _begin_session(session: Any, settings: BinlogSettings, server: str, identity
             "Give more in source.server_ids: two for each task that reads, and one for the driver. An id of a lost connection is free "
             "again when the server notices the loss",
         ),
-        kind="unreachable",
+        kind=FailureKind.UNREACHABLE,
         server_ids=f"{first}-{last}",
         address=address_of(settings),
     )

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 
 HEADER_BYTES: Final = 19
@@ -96,7 +97,7 @@ def unreadable(event: BinlogEvent, message: str, **facts: object) -> SourceError
     return SourceError(
         message,
         remedy=Remedy("binlog.report-unknown-event", "Look at the event: `applier inspect`. Report it with the server's version"),
-        kind="event",
+        kind=FailureKind.EVENT,
         offset=event.begin,
         event_type=event.kind,
         **facts,

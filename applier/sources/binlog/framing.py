@@ -11,6 +11,7 @@ from typing import Final
 from zlib import crc32
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.sources.binlog.event import (
     BULKY,
@@ -206,7 +207,7 @@ class Framing:
     def _pass(self, size: int, log_pos: int) -> None:
         end = self.place + size
         if end >> FILE_BITS != self.place >> FILE_BITS:
-            raise wrong("a file of the binlog has 4 GiB or more", self.at, kind="position", remedy=_SMALLER)
+            raise wrong("a file of the binlog has 4 GiB or more", self.at, kind=FailureKind.POSITION, remedy=_SMALLER)
         if log_pos != end & MAX_POSITION:
             raise wrong("an event of the binlog does not follow the one before it", self.at, ends=log_pos, size=size)
         self.place = end
@@ -256,4 +257,4 @@ class Framing:
         return bytes(data)
 
     def _damaged(self) -> SourceError:
-        return wrong("an event of the binlog is damaged: its checksum is wrong", self.at, kind="checksum", remedy=_DAMAGED)
+        return wrong("an event of the binlog is damaged: its checksum is wrong", self.at, kind=FailureKind.CHECKSUM, remedy=_DAMAGED)

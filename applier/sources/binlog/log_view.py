@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, PartitionExtent
 from applier.model.remedy import Remedy
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name
@@ -65,7 +66,7 @@ class LogView:
                     "binlog.accept-found-position",
                     "A run finds its place there by its GTID set. If it is the wrong server, correct source.url",
                 ),
-                kind="other_server",
+                kind=FailureKind.OTHER_SERVER,
                 address=self._address,
             )
         end, files = self._server.end(), self._server.files()
@@ -73,7 +74,7 @@ class LogView:
             raise SourceError(
                 "the server writes no binlog",
                 remedy=Remedy("binlog.start-with-log-bin", "Start it with log_bin"),
-                kind="refused",
+                kind=FailureKind.REFUSED,
                 address=self._address,
             )
         generation = 0 if stored is None else stored.generation

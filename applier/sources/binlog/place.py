@@ -14,6 +14,7 @@ from typing import Final
 from pymysql.constants import ER
 
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.sources.binlog.executed_groups import NONE_SKIPPED, DomainSearch, SkippedGroups
 from applier.sources.binlog.group import Group
@@ -115,7 +116,7 @@ class PlaceFinder:
         try:
             place = self.at(base_name, file, position)
         except (ConfigError, NeedsOperator, SourceError) as error:
-            if error.facts.get("kind") in {"unreachable", "refused"}:
+            if error.kind in {FailureKind.UNREACHABLE, FailureKind.REFUSED}:
                 raise
             return None
         return place if str(place.beginning.executed) == str(executed) else None
@@ -200,7 +201,7 @@ class PlaceFinder:
             with closing(self._open_feed(state.base_name, last.begin)) as feed:
                 found = first_group(feed)
         except SourceError as error:
-            if error.facts.get("kind") == "unreachable":
+            if error.kind is FailureKind.UNREACHABLE:
                 raise
             return False
         return found is not None and ended_group(found) == last
@@ -210,7 +211,7 @@ class PlaceFinder:
         return NeedsOperator(
             "the server's binlog is not the one that was followed, and its GTIDs may stand for other transactions now",
             remedy=OTHER_LOG,
-            kind="other_log",
+            kind=FailureKind.OTHER_LOG,
             place=BinlogPosition.of(state.place).text(state.base_name),
             address=self._server.address,
         )
@@ -222,7 +223,7 @@ class PlaceFinder:
         return NeedsOperator(
             "the server is not the one that was followed, and without GTIDs the replica's place cannot be found on it",
             remedy=_RIGHT_SERVER,
-            kind="other_server",
+            kind=FailureKind.OTHER_SERVER,
             followed=state.server,
             server=identity,
             place=place.text(state.base_name),
@@ -239,7 +240,7 @@ class PlaceFinder:
                 remedy=Remedy(
                     "binlog.use-followed-server-or-correct-gtids", f"{_RIGHT_SERVER}. A new replica: correct the GTIDs of source.start"
                 ),
-                kind="other_server",
+                kind=FailureKind.OTHER_SERVER,
                 lacking=lacking,
                 address=server.address,
             )
@@ -273,7 +274,7 @@ def _purged(place: str, files: Sequence[LogFile], server: Server, **missing: str
     return NeedsOperator(
         "the server has purged binlogs that the replica needs",
         remedy=_LONGER,
-        kind="retention",
+        kind=FailureKind.RETENTION,
         needed_from=place,
         first_file=file_name(first.base_name, first.number),
         **missing,
@@ -285,11 +286,11 @@ def _not_in_log(gtids: Sequence[Gtid], server: Server) -> NeedsOperator:
     return NeedsOperator(
         "the server's binlog does not have the last transaction that the replica has applied in a domain, so nothing shows what follows it",
         remedy=_NOT_LOGGED,
-        kind="other_server",
+        kind=FailureKind.OTHER_SERVER,
         missing=",".join(map(str, gtids)),
         address=server.address,
     )
 
 
 def _no_log(server: Server) -> NeedsOperator:
-    return NeedsOperator("the server writes no binlog", remedy=_NO_LOG, kind="no_binlog", address=server.address)
+    return NeedsOperator("the server writes no binlog", remedy=_NO_LOG, kind=FailureKind.NO_BINLOG, address=server.address)

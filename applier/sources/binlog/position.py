@@ -6,6 +6,7 @@ The generation counts failovers: each server numbers its own files, so the numbe
 from typing import Final, NamedTuple, Self
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Stream
 from applier.model.remedy import Remedy
 
@@ -39,7 +40,7 @@ class BinlogPosition(NamedTuple):
                     "binlog.split-transaction",
                     "Files end below 4 GiB and are numbered below 16,777,216: split the transaction, or begin the numbering anew",
                 ),
-                kind="position",
+                kind=FailureKind.POSITION,
                 generation=self.generation,
                 file=self.file,
                 position=self.position,

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Final, Self
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.prepared_store import PreparedStore
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event_stream import EventStream
@@ -61,7 +62,7 @@ class PreparedKeeper:
                     self._sizes[place] = size
         except SourceError as error:
             # Prepared before this program kept any, and purged since: its commit will say so.
-            if error.facts.get("kind") != "purged":
+            if error.kind is not FailureKind.PURGED:
                 raise
         if wanted:
             self._refused.update(place for place in wanted if place not in self._sizes)

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from applier.model.errors import ApplierError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.prepared_store import PreparedReader
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.settings import BinlogSettings
@@ -74,7 +75,7 @@ class KeptTransactions:
             raise SourceError(
                 "the sink does not return a prepared transaction that it keeps",
                 remedy=error.remedy,
-                kind="unreachable",
+                kind=FailureKind.UNREACHABLE,
                 cause=error.message,
             ) from error
 

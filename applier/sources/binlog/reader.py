@@ -11,6 +11,7 @@ from threading import Lock, Thread
 from typing import Final, TypeAlias
 
 from applier.model.errors import NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -168,7 +169,7 @@ class RangeReading:
             is_over = attempts >= WRONG_ATTEMPTS
         else:
             is_over = now_s - self._failing_since_s > self._log.settings.unreachable_after_s or attempts > ATTEMPTS
-            is_over = is_over or error.facts.get("kind") != "unreachable"
+            is_over = is_over or error.kind is not FailureKind.UNREACHABLE
         if is_over:
             raise self._explained(error) from error
         time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S)) - 1])
@@ -266,7 +267,7 @@ class RangeReading:
         return SourceError(
             "the binlog commits a transaction that was prepared before the replica began",
             remedy=_BEGIN_LATER,
-            kind="xa",
+            kind=FailureKind.XA,
             at=self._log.text(commit.begin),
             xid=commit.xid,
         )
@@ -309,7 +310,7 @@ class RangeReading:
 
 def _is_received_wrong(error: SourceError) -> bool:
     """Return whether what came was wrong, and not what the server says (which has a code), or the range."""
-    return error.facts.get("kind") in {"checksum", "other_log"} and not error.facts.keys() & {"code", "end"}
+    return error.kind in {FailureKind.CHECKSUM, FailureKind.OTHER_LOG} and not error.facts.keys() & {"code", "end"}
 
 
 class _RecordBatch:
@@ -396,7 +397,7 @@ class BinlogRangeReader:
                     else:
                         yield wanted, failure
                 except SourceError as error:
-                    failure = error if error.facts.get("kind") == "unreachable" else None
+                    failure = error if error.kind is FailureKind.UNREACHABLE else None
                     yield wanted, error
                 finally:
                     stream = reading.stream

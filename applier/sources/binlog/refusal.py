@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.errors import DENIED
 
@@ -32,12 +33,12 @@ OTHER_LOG: Final = Remedy(
 def reset_log(at: str = "") -> SourceError:
     """Make the error for a log that ends before a place that it had: what was read there is not what is there now."""
     message = "the server's binlog ends before a place that was read: it was reset"
-    return SourceError(message, remedy=OTHER_LOG, kind="other_log", **({"at": at} if at else {}))
+    return SourceError(message, remedy=OTHER_LOG, kind=FailureKind.OTHER_LOG, **({"at": at} if at else {}))
 
 
 def is_about_content(error: SourceError) -> bool:
     """Return whether an error is about what a server has sent. A dump that was open at a reset goes on in a file of other events."""
-    return error.facts.get("kind") not in {"unreachable", "refused", "other_server", "purged"}
+    return error.kind not in {FailureKind.UNREACHABLE, FailureKind.REFUSED, FailureKind.OTHER_SERVER, FailureKind.PURGED}
 
 
 def is_refusal(payload: memoryview) -> bool:
@@ -52,19 +53,19 @@ def refused(payload: bytes, at: str) -> SourceError:
     cause = text.decode(errors="replace")
     facts = {"at": at, "code": code, "cause": cause}
     if code in _PURGED_CODES or (code == _SOURCE_FATAL and _PURGED.search(text)):
-        return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind="purged", **facts)
+        return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind=FailureKind.PURGED, **facts)
     if code == _SOURCE_FATAL and _BEYOND.search(text):
-        return SourceError("the server cannot read its binlog at this place", remedy=OTHER_LOG, kind="other_log", **facts)
+        return SourceError("the server cannot read its binlog at this place", remedy=OTHER_LOG, kind=FailureKind.OTHER_LOG, **facts)
     if code in DENIED:
-        return SourceError("the user may not read the binlog", remedy=_GRANT, kind="refused", **facts)
+        return SourceError("the user may not read the binlog", remedy=_GRANT, kind=FailureKind.REFUSED, **facts)
     return ended("the server has ended the dump", at, code=code, cause=cause)
 
 
 def ended(message: str, at: str, **facts: object) -> SourceError:
     """Make the error for a dump that has ended, and may be begun again."""
-    return SourceError(message, remedy=_WAIT, kind="unreachable", at=at, **facts)
+    return SourceError(message, remedy=_WAIT, kind=FailureKind.UNREACHABLE, at=at, **facts)
 
 
-def wrong(message: str, at: str, *, remedy: Remedy = OTHER_LOG, kind: str = "other_log", **facts: object) -> SourceError:
+def wrong(message: str, at: str, *, remedy: Remedy = OTHER_LOG, kind: FailureKind = FailureKind.OTHER_LOG, **facts: object) -> SourceError:
     """Make the error for events that cannot be followed."""
     return SourceError(message, remedy=remedy, kind=kind, at=at, **facts)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from applier.model.errors import NeedsOperator
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.sources.binlog.server import IN_FILES, Server
 
@@ -91,6 +92,6 @@ def require(server: Server) -> None:
         raise NeedsOperator(
             f"the binlog of the server cannot be followed: {lack.problem}",
             remedy=Remedy("binlog.begin-after-requirement", f"{lack.remedy}. What was logged before cannot be read: begin behind it"),
-            kind="requirement",
+            kind=FailureKind.REQUIREMENT,
             address=server.address,
         )

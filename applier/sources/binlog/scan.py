@@ -13,6 +13,7 @@ from threading import Condition, Thread
 from typing import Final, Protocol
 
 from applier.model.errors import ApplierError, InvariantViolation, SourceError
+from applier.model.failure import FailureKind
 from applier.sources.binlog.event import HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.journal import Beginning, EndedGroup, Journal, ended_group
@@ -37,7 +38,7 @@ class EventFeed(Protocol):
     """Events from a place on, over one connection."""
 
     def read(self, timeout_s: float) -> Sequence[BinlogEvent]:
-        """Return events as they come; none after ``timeout_s``. SourceError; ``facts["kind"]`` says which."""
+        """Return events as they come; none after ``timeout_s``. SourceError; its ``kind`` says which."""
         ...
 
     def close(self) -> None:
@@ -149,7 +150,7 @@ class Scan:
                     self._wait_for_room()
                     self._walk()
                 except SourceError as error:
-                    if error.facts.get("kind") != "unreachable":
+                    if error.kind is not FailureKind.UNREACHABLE:
                         raise self._explained(error) from error
                     self._wait_for_server(error)
         except ApplierError as error:
@@ -255,7 +256,7 @@ class _Walk:
 
     def _confirm(self, group: Group, known: EndedGroup) -> None:
         if ended_group(group) != known:
-            raise SourceError("the binlog is not the one that was followed", kind="other_log", offset=known.begin)
+            raise SourceError("the binlog is not the one that was followed", kind=FailureKind.OTHER_LOG, offset=known.begin)
         self._known = None
 
     def _bound(self, event: BinlogEvent) -> None:

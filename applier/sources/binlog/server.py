@@ -7,6 +7,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.connection import NO_SUCH_PROTOCOL
 from applier.mysql.errors import DENIED, TLS_FAILED, NoSession, code_of, may_pass, server_text
@@ -50,7 +51,7 @@ class LogEnd(NamedTuple):
 
 
 def connect(settings: BinlogSettings) -> ServerSession:
-    """Open a session; SourceError says whether a later attempt may succeed (``facts["kind"]``: "unreachable" or "refused")."""
+    """Open a session; SourceError says whether a later attempt may succeed (``kind``: UNREACHABLE or REFUSED)."""
     address = ServerAddress(url=settings.url, tls=settings.tls, name=settings.name)
     try:
         # No variables: nothing is written, and what is asked for does not depend on them.
@@ -65,16 +66,16 @@ def failed(settings: BinlogSettings, what: str, error: BaseException) -> SourceE
     code = code_of(error)
     facts: dict[str, Any] = {"address": address_of(settings), "cause": server_text(error)}
     if may_pass(error):
-        return SourceError(f"the server of the binlog does not answer: {what}", remedy=_REACH, kind="unreachable", **facts)
+        return SourceError(f"the server of the binlog does not answer: {what}", remedy=_REACH, kind=FailureKind.UNREACHABLE, **facts)
     facts |= {} if code is None else {"code": code}
     if code in DENIED:
-        return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind="refused", **facts)
+        return SourceError(f"the server of the binlog refuses the user: {what}", remedy=_GRANT, kind=FailureKind.REFUSED, **facts)
     if code == NO_SUCH_PROTOCOL:
-        return SourceError(f"no MySQL or MariaDB answers: {what}", remedy=_PORT, kind="refused", **facts)
+        return SourceError(f"no MySQL or MariaDB answers: {what}", remedy=_PORT, kind=FailureKind.REFUSED, **facts)
     if code == TLS_FAILED:
-        return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind="refused", **facts)
+        return SourceError(f"no TLS to the server of the binlog: {what}", remedy=_TLS, kind=FailureKind.REFUSED, **facts)
     remedy = Remedy("binlog.look-up-error", "Look the error up in the manual of the server. `applier check` examines what the source needs")
-    return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind="refused", **facts)
+    return SourceError(f"the server of the binlog refuses: {what}", remedy=remedy, kind=FailureKind.REFUSED, **facts)
 
 
 def address_of(settings: BinlogSettings) -> str:
@@ -101,7 +102,7 @@ class Server:
                 return read_rows(self._session, statement, values)
             except (SQLAlchemyError, OSError) as error:
                 failure = failed(self._settings, what, error)
-                if failure.facts["kind"] == "unreachable":
+                if failure.kind is FailureKind.UNREACHABLE:
                     self.close()
                     if is_used:
                         is_used = False
@@ -157,7 +158,7 @@ class Server:
                 remedy=IN_FILES
                 if name.endswith(".ibb")
                 else Remedy("binlog.number-binlog-files", "Let the server write its binlog into files that are numbered at their end"),
-                kind="requirement",
+                kind=FailureKind.REQUIREMENT,
                 address=self.address,
             ) from error
 

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Cut, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.sources.binlog.catalogue import UpstreamCatalogue
@@ -45,7 +46,7 @@ class ScanSession:
         place, server = self._place, self._server.identity()
         if server != place.server:
             raise SourceError(
-                "another server answers", kind="other_server", followed=place.server, server=server, address=self._server.address
+                "another server answers", kind=FailureKind.OTHER_SERVER, followed=place.server, server=server, address=self._server.address
             )
         return EventStream(self._settings, place.base_name, at, bodies=False)
 
@@ -53,7 +54,7 @@ class ScanSession:
         """Return where the server writes now."""
         end = self._server.end()
         if end is None or end.base_name != self._place.base_name:
-            raise SourceError("the server writes another binlog", kind="other_server", address=self._server.address)
+            raise SourceError("the server writes another binlog", kind=FailureKind.OTHER_SERVER, address=self._server.address)
         return BinlogPosition(self._place.generation, end.number, end.position).number
 
     def close(self) -> None:

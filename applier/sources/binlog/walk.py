@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.remedy import Remedy
 from applier.sources.binlog.event import HEARTBEATS
@@ -39,7 +40,7 @@ def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Be
         raise SourceError(
             "no transaction ends at the place where the replica should begin",
             remedy=_BOUNDARY,
-            kind="position",
+            kind=FailureKind.POSITION,
             position=BinlogPosition.of(place).text(base_name),
             transaction_ends_at=BinlogPosition.of(found.place).text(base_name),
         )
@@ -127,7 +128,7 @@ class LogLookup:
             with closing(self._feed(offset)) as feed:
                 group = first_group(feed)
         except SourceError as error:
-            if error.facts.get("kind") == "unreachable":
+            if error.kind is FailureKind.UNREACHABLE:
                 raise
             raise _no_group(place, str(error.facts.get("cause", error.message))) from error
         if group is None or group.begin != offset:
@@ -166,7 +167,7 @@ def _no_group(place: str, cause: str) -> SourceError:
     return SourceError(
         "no transaction begins at this place of the binlog",
         remedy=Remedy("binlog.inspect-transactions", "`applier inspect` shows where each transaction begins"),
-        kind="position",
+        kind=FailureKind.POSITION,
         at=place,
         cause=cause,
     )

@@ -24,6 +24,7 @@ import stamina
 from fsspec.asyn import AsyncFileSystem
 
 from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.sources.claim_check.settings import EXTRAS, LOCAL, ClaimCheckSettings
 
@@ -165,13 +166,13 @@ class _Storage:
         if failure is StorageFailure.ABSENT and self._has_container():
             explained: SourceError = self._of_object("does not exist", name, OBJECT_REMEDY)
         elif failure is StorageFailure.ABSENT:
-            explained = self._of_storage("does not exist", name, "claim_check_storage", error)
+            explained = self._of_storage("does not exist", name, FailureKind.CLAIM_CHECK_STORAGE, error)
         elif failure is StorageFailure.REFUSED:
-            explained = self._of_storage("refuses access", name, "claim_check_storage", error)
+            explained = self._of_storage("refuses access", name, FailureKind.CLAIM_CHECK_STORAGE, error)
         elif failure is StorageFailure.TRANSIENT:
-            explained = self._of_storage("does not answer", name, "unreachable", error)
+            explained = self._of_storage("does not answer", name, FailureKind.UNREACHABLE, error)
         else:
-            explained = self._of_storage("cannot be read", name, "claim_check_storage", error)
+            explained = self._of_storage("cannot be read", name, FailureKind.CLAIM_CHECK_STORAGE, error)
         explained.__cause__ = error
         return explained
 
@@ -185,7 +186,7 @@ class _Storage:
     def _of_object(self, problem: str, name: str, remedy: Remedy) -> ProtocolError:
         return ProtocolError(f"the claim-check object {problem}", remedy=remedy, kind="claim_check", object=self._url(name))
 
-    def _of_storage(self, problem: str, name: str, kind: str, error: Exception) -> SourceError:
+    def _of_storage(self, problem: str, name: str, kind: FailureKind, error: Exception) -> SourceError:
         cause = self._settings.masked(f"{type(error).__name__}: {error}"[:300])
         return SourceError(f"the claim-check storage {problem}", remedy=STORAGE_REMEDY, kind=kind, object=self._url(name), cause=cause)
 

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 
 from applier.model.errors import ConfigError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sources.kafka import error_code
 from applier.sources.kafka.settings import KafkaSettings, unreachable
@@ -27,13 +28,13 @@ from applier.sources.kafka.settings import KafkaSettings, unreachable
 class KafkaErrorMeaning(NamedTuple):
     """What a code means, and what to do about it."""
 
-    kind: str
+    kind: FailureKind
     message: str
     remedy: Remedy
 
 
 _DAMAGED: Final = KafkaErrorMeaning(
-    "damaged",
+    FailureKind.DAMAGED,
     "Kafka returned damaged records",
     Remedy(
         "kafka.examine-partition-files",
@@ -43,7 +44,9 @@ _DAMAGED: Final = KafkaErrorMeaning(
 )
 MEANINGS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: KafkaErrorMeaning(
-        "unauthorized", "the user has no permission to read the topic", Remedy("kafka.grant-read", "Grant READ on the topic to this user")
+        FailureKind.UNAUTHORIZED,
+        "the user has no permission to read the topic",
+        Remedy("kafka.grant-read", "Grant READ on the topic to this user"),
     ),
     KafkaError.INVALID_MSG: _DAMAGED,  # the broker has found it so
     error_code.BAD_MESSAGE: _DAMAGED,
@@ -106,7 +109,7 @@ class ConnectionErrors:
             return
         cause, remedy = self._refusal
         servers = self._settings.bootstrap_servers
-        raise SourceError("Kafka refuses the connection", remedy=remedy, kind="refused", bootstrap_servers=servers, cause=cause)
+        raise SourceError("Kafka refuses the connection", remedy=remedy, kind=FailureKind.REFUSED, bootstrap_servers=servers, cause=cause)
 
 
 NAME: Final = re.compile(r"[a-z0-9]+(?:[._][a-z0-9]+)+")

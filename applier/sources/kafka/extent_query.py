@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from confluent_kafka.admin import AdminClient
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.remedy import Remedy
 from applier.model.topic_name import is_named, is_pattern
@@ -121,7 +122,7 @@ class ExtentQuery:
             streams += [Stream(topic, partition) for partition in sorted(found.partitions)]
         if not topics and not self._has_listed:
             remedy = Remedy("kafka.check-topics-and-describe", "Check source.topics, and that the user may describe the topics")
-            raise SourceError("no topic matches source.topics", remedy=remedy, kind="unknown_topic", topics=", ".join(patterns))
+            raise SourceError("no topic matches source.topics", remedy=remedy, kind=FailureKind.UNKNOWN_TOPIC, topics=", ".join(patterns))
         self.topics = tuple(topics)
         self._has_listed = True
         return streams
@@ -131,7 +132,7 @@ class ExtentQuery:
         # A broker that has just started may not know yet of topics that were there before.
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and not self._has_listed:
             remedy = Remedy("kafka.check-topic-name", "Check source.topics; the changefeed's sink URI names the topic")
-            return SourceError("the topic does not exist", remedy=remedy, kind="unknown_topic", topic=topic)
+            return SourceError("the topic does not exist", remedy=remedy, kind=FailureKind.UNKNOWN_TOPIC, topic=topic)
         return failed(self._settings, f"metadata of {topic}", error, topic=topic)
 
     # --- offsets ---------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from applier.model.errors import SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -222,7 +223,7 @@ class Reading:
                     "kafka.lengthen-retention",
                     "Give the topic a longer retention, and create the replica again from a dump (`applier docs start_over`)",
                 ),
-                kind="retention",
+                kind=FailureKind.RETENTION,
                 **place,
             )
         return failed(self._settings, _what(one), error, **place)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applier.model.errors import ConfigError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 
 LOGGER = logging.getLogger("applier.kafka")
@@ -101,7 +102,7 @@ def unreachable(settings: KafkaSettings, what: str, cause: object) -> SourceErro
     return SourceError(
         f"Kafka does not answer: {what}",
         remedy=Remedy("kafka.check-brokers", "Check source.bootstrap_servers, the brokers, and source.kafka (TLS, SASL)"),
-        kind="unreachable",
+        kind=FailureKind.UNREACHABLE,
         bootstrap_servers=settings.bootstrap_servers,
         cause=settings.masked(str(cause)),
     )

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # its stubs forget the last two  # type: ignore[attr-defined] # its stubs forget the first one
 
 from applier.model.errors import NeedsOperator
+from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.sources.kafka.error_meaning import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings
@@ -50,7 +51,11 @@ class TopicPolicies(NamedTuple):
 def compaction_error(topic: str, policy: str) -> NeedsOperator:
     """Return the error for a topic that loses rows."""
     return NeedsOperator(
-        "the topic is compacted: Kafka deletes records that the replica needs", remedy=REMEDY, kind="compacted", topic=topic, policy=policy
+        "the topic is compacted: Kafka deletes records that the replica needs",
+        remedy=REMEDY,
+        kind=FailureKind.COMPACTED,
+        topic=topic,
+        policy=policy,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from applier.model.errors import NeedsOperator, ProtocolError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
 from applier.planner.compaction import TransactionSet
@@ -161,7 +162,7 @@ def test_a_partial_row_over_a_row_that_upstream_lacks_is_quarantined_with_it():
     assert sorted(item.commit_ts for item in items if isinstance(item, RejectedEvent)) == [5, 9]
 
 
-@pytest.mark.parametrize("error", [NeedsOperator("too old", code=8055), SourceError("gone", kind="unreachable")])
+@pytest.mark.parametrize("error", [NeedsOperator("too old", code=8055), SourceError("gone", kind=FailureKind.UNREACHABLE)])
 def test_errors_of_upstream_keep_their_kind_and_name_the_earliest_row(error):
     with pytest.raises(type(error)) as raised:
         planned(Upstream({}, error=error), stub(7, 2, offset=9), stub(5, 1, offset=8), policy=QuarantinePolicy(unreadable=True))

@@ -12,6 +12,7 @@ import pytest
 from applier.coordinator import Policy
 from applier.coordinator.step import ApplySegment, Segment
 from applier.model.errors import InvariantViolation, JobAborted, NeedsOperator, RowRefused, SourceError, SparkSessionLost
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -196,7 +197,7 @@ def test_ranges_that_cannot_be_read_while_a_segment_is_written_cost_that_segment
     run.until(lambda: run.runner.numbers("write"))
     run.show_more()
     range_id = RangeId(ONE, Offset(ROWS + 3), Offset(ROWS + 4))
-    run.runner.answers["listen"].append([RangeFailure(range_id, SourceError("Kafka does not answer", kind="unreachable"))])
+    run.runner.answers["listen"].append([RangeFailure(range_id, SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE))])
     with pytest.raises(SourceError, match="does not answer"):
         run.until(lambda: False)
     run.runner.let_go("write")

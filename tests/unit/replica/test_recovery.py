@@ -12,6 +12,7 @@ from applier.model.errors import (
     SparkSessionLost,
     UnknownOutcome,
 )
+from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Ts
 from applier.replica.recovery import (
     MAX_WAIT_S,
@@ -29,8 +30,8 @@ from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 FENCE = Fence(4, 1)
 LOST = JobAborted("a job is lost")
-AWAY = SourceError("away", kind="unreachable")
-GONE = SourceError("gone", kind="retention")
+AWAY = SourceError("away", kind=FailureKind.UNREACHABLE)
+GONE = SourceError("gone", kind=FailureKind.RETENTION)
 SPARK = SparkSessionLost("the JVM has ended")
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from applier.model.errors import NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.replica.state import CHECK_INTERVAL_S, TopicIdentity
 
 
@@ -42,7 +43,7 @@ def test_a_doubt_makes_the_next_check_due_until_kafka_has_answered():
         def topic_ids(self):
             self.asked += 1
             if self.asked == 2:
-                raise SourceError("Kafka does not answer", kind="unreachable")
+                raise SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE)
             return self.ids
 
     source = Away(feed="old")

@@ -8,6 +8,7 @@ import pytest
 
 from applier.cli.main import run
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.replica.shutdown import Shutdown
@@ -70,7 +71,7 @@ def test_ctrl_c_and_sigterm_end_a_catch_up_with_the_code_of_the_signal(settings)
 
 def test_a_command_that_a_pause_refuses_leaves_the_stored_end_as_it_is(settings):
     ended_with(settings, FatalSinkError("full"))
-    assert ended_with(settings, NeedsOperator("the replica is paused", kind="paused"), "catchup").message == "full"
+    assert ended_with(settings, NeedsOperator("the replica is paused", kind=FailureKind.PAUSED), "catchup").message == "full"
 
 
 def test_a_sink_that_cannot_be_reached_hides_no_error_and_makes_no_file(tmp_path):
@@ -94,8 +95,8 @@ def test_no_end_is_stored_over_a_run_that_lives_elsewhere(settings, monkeypatch)
     ("error", "code"),
     [
         (RetryableSinkError("away"), TRY_AGAIN),
-        (SourceError("away", kind="unreachable"), TRY_AGAIN),
-        (SourceError("gap", kind="retention"), 3),
+        (SourceError("away", kind=FailureKind.UNREACHABLE), TRY_AGAIN),
+        (SourceError("gap", kind=FailureKind.RETENTION), 3),
     ],
 )
 def test_what_may_pass_ends_a_run_with_a_code_that_says_so(error, code):

@@ -6,12 +6,13 @@ import pytest
 
 from applier.config import load_config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.finding import of_error, ok, problem, warning
 from applier.run.preflight import error_of, refuse_wrong_setup, stopping
 
 AWAY = of_error("sink", RetryableSinkError("the database does not answer"))
-SILENT = of_error("Kafka", SourceError("Kafka does not answer", kind="unreachable"))
-ABSENT = of_error("topics", SourceError("the topic does not exist", kind="unknown_topic"))
+SILENT = of_error("Kafka", SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE))
+ABSENT = of_error("topics", SourceError("the topic does not exist", kind=FailureKind.UNKNOWN_TOPIC))
 LACKS = problem("sink: privileges", "the user lacks SELECT", "GRANT SELECT")
 
 

@@ -18,6 +18,7 @@ from applier.model.errors import (
     SparkSessionLost,
     UnknownOutcome,
 )
+from applier.model.failure import FailureKind
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
 from applier.run import retry as module
@@ -44,7 +45,7 @@ def quickly(monkeypatch):
 
 @pytest.mark.parametrize(
     "error",
-    [RetryableSinkError("m"), UnknownOutcome("m"), JobAborted("m"), SparkSessionLost("m"), SourceError("m", kind="unreachable")],
+    [RetryableSinkError("m"), UnknownOutcome("m"), JobAborted("m"), SparkSessionLost("m"), SourceError("m", kind=FailureKind.UNREACHABLE)],
 )
 def test_errors_that_may_pass_are_transient(error):
     assert is_transient(error)
@@ -60,7 +61,7 @@ def test_errors_that_may_pass_are_transient(error):
         ProtocolError("m"),
         RangeChanged("m"),
         SparkRestartedTooOften("m"),
-        SourceError("m", kind="retention"),
+        SourceError("m", kind=FailureKind.RETENTION),
         ValueError("m"),
     ],
 )
@@ -69,7 +70,7 @@ def test_errors_that_would_happen_again_are_not_transient(error):
 
 
 def test_each_retry_is_noted_with_class_and_reason_until_it_succeeds(quickly):
-    book, left = NoteBook(), [RetryableSinkError("locked", code=1205), SourceError("away", kind="unreachable", cause="refused")]
+    book, left = NoteBook(), [RetryableSinkError("locked", code=1205), SourceError("away", kind=FailureKind.UNREACHABLE, cause="refused")]
     for attempt in retrying(Shutdown(), 60, book):
         with attempt:
             if left:

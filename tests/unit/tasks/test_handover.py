@@ -15,6 +15,7 @@ from pyspark.serializers import AutoBatchedSerializer, CPickleSerializer
 
 from applier.model.errors import DamagedData, FatalSinkError, IncompleteInput, JobAborted, RangeChanged, SourceError
 from applier.model.events import FoldedName, TableName
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.seal import seal
@@ -513,7 +514,7 @@ def read_again(cached, victim, change):
 
 def failed_again(end):
     """Its first range has failed the second time; what was read of it before is there."""
-    failure = RangeFailure(end.contents[0][0], SourceError("Kafka does not answer", kind="unreachable"))
+    failure = RangeFailure(end.contents[0][0], SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE))
     return end._replace(contents=end.contents[1:], failures=(failure,))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from applier.model.chunk import bucket_of, bucket_seed, unpack
 from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.remedy import Remedy
@@ -18,7 +19,7 @@ from applier.tasks.tolerance import Tolerance
 
 ROWS = 5
 BUCKETS = 4
-LOST = SourceError("the records are gone", kind="retention")
+LOST = SourceError("the records are gone", kind=FailureKind.RETENTION)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def test_a_record_that_cannot_be_read_ends_its_range_only():
 
 @pytest.mark.parametrize("partition", [0, 2])
 def test_what_ends_the_whole_reading_is_the_outcome_of_every_range(partition):
-    refused = ConfigError("Kafka refuses a setting", remedy=Remedy("test.remedy", "x"), kind="value", key="source.kafka")
+    refused = ConfigError("Kafka refuses a setting", remedy=Remedy("test.remedy", "x"), kind=FailureKind.VALUE, key="source.kafka")
     tasks = tasks_of(4)
     _, outcomes = heard(tasks, Log(fails={partition: refused}))
     assert outcomes == [RangeFailure(task.range, refused) for task in tasks]

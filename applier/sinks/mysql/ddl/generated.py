@@ -1,6 +1,6 @@
 """What the sink's table shows of generated columns, for a DDL; and which DDLs stop because of them (``applier.ddl.generated``)."""
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -33,7 +33,7 @@ def known_to(connection: Connection, ddl: DdlEvent) -> Known:
 def refuse_generated(connection: Connection, ddl: DdlEvent, target: Target) -> None:
     """Raise NeedsOperator if the sink would have to compute values that only upstream knows."""
     known, actual = _known(connection, ddl)
-    facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+    facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
     if column := keyed_virtual(ddl.query, target, known):
         message = "an index or key depends on a VIRTUAL column, of which the sink would compute other values than upstream"
         raise NeedsOperator(message, remedy=NO_INDEX, column=column, **facts)

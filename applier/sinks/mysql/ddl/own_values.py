@@ -1,5 +1,7 @@
 """Refuses a DDL that numbers existing rows, or computes values for them that another server computes otherwise."""
 
+from typing import Any
+
 from applier.ddl.old_values import OWN_VALUES, own_values
 from applier.ddl.remedy import BY_HAND
 from applier.model.errors import NeedsOperator
@@ -11,5 +13,5 @@ def refuse_own_values(old: OldTable) -> None:
     ddl = old.ddl
     column = own_values(ddl.query, lambda: old.types)
     if column and old.holds():
-        facts = {"column": column, "table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+        facts: dict[str, Any] = {"column": column, "table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
         raise NeedsOperator(OWN_VALUES, remedy=BY_HAND, **facts)

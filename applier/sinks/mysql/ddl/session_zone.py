@@ -1,6 +1,6 @@
 """The time zone in which a DDL runs on the sink: that of upstream's session, if the DDL depends on it and the server knows it."""
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
@@ -26,7 +26,7 @@ def in_its_zone(connection: Connection, ddl: DdlEvent, old: OldTable) -> DdlEven
     zoned = in_zone_of_need(ddl, lambda: old.types, old.holds)
     zone = "" if ddl.is_of_log else str(dict(zoned.session).get(TIME_ZONE, ""))
     if zone and not connection.execute(_KNOWN, {"zone": zone_on_server(zone)}).scalar_one():
-        facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
+        facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
         message = f"the DDL depends on the time zone of upstream's session, which the sink's server does not know: {zone}"
         raise NeedsOperator(message, remedy=_REMEDY, **facts)
     return zoned

@@ -7,7 +7,7 @@ without it, as the ledger's statements say. An index that is missing otherwise h
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
@@ -87,7 +87,7 @@ def _refuse_missing(ddl: DdlEvent, present: Collection[str], history: TableHisto
     for name in found_by_name(ddl.query, is_of_log=ddl.is_of_log):
         if name.casefold() not in present and name.casefold() not in history.left_out:
             message = "the sink's table has no index of the name that the DDL drops, renames or hides"
-            facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query, "index": name}
+            facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query, "index": name}
             raise NeedsOperator(message, remedy=MISSING_INDEX, **facts)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from applier.model.errors import RetryableSinkError, SourceError
 from applier.model.range_report import RangeId
+from applier.model.remedy import Remedy
 from applier.sources.binlog import content, event_stream, prepared_keeper, reader
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.content import GroupContent
@@ -222,7 +223,7 @@ def test_a_server_that_is_away_stops_the_keeping(log, serve):
 
 def test_a_sink_that_does_not_answer_is_unreachable():
     store = Store()
-    store.error = RetryableSinkError("connection lost", remedy="Start the database")
+    store.error = RetryableSinkError("connection lost", remedy=Remedy("test.remedy", "Start the database"))
     with pytest.raises(SourceError) as lost:
         KeptTransactions(frozenset({1}), store).read(1)
     assert (lost.value.facts["kind"], lost.value.remedy) == ("unreachable", "Start the database")

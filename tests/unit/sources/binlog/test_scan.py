@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from applier.model.errors import InvariantViolation, SourceError
+from applier.model.failure import FailureKind
 from applier.model.position import Cut
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
@@ -95,7 +96,7 @@ def last_of(scan):
 
 
 def lost(message="gone"):
-    return SourceError(message, kind="unreachable")
+    return SourceError(message, kind=FailureKind.UNREACHABLE)
 
 
 def test_the_scan_finds_every_boundary_and_the_quiet_end():
@@ -130,7 +131,7 @@ def test_a_server_that_stays_away_is_the_drivers_question():
 @pytest.mark.parametrize("change", ["another size", "another server", "a defect"])
 def test_a_log_that_has_changed_is_not_followed(change):
     log = Log(50)
-    error = {"another size": lost(), "another server": SourceError("x", kind="other_server"), "a defect": ValueError("x")}[change]
+    error = {"another size": lost(), "another server": SourceError("x", kind=FailureKind.OTHER_SERVER), "a defect": ValueError("x")}[change]
     log.failures = [(20, error)]
     with scanning(log) as scan:
         if change == "another size":
@@ -188,14 +189,14 @@ def test_a_file_that_ends_without_a_rotation_has_the_size_that_was_read():
 
 def test_events_that_look_damaged_because_the_log_was_reset_are_said_to_be_that():
     log = Log(5)
-    log.failures = [(3, SourceError("an event of the binlog is damaged", kind="checksum"))]
+    log.failures = [(3, SourceError("an event of the binlog is damaged", kind=FailureKind.CHECKSUM))]
     before, log.end = log.end, lambda: log.ends[1]
     with scanning(log) as scan:
         assert log.ended.wait(DEADLINE_S)
         with pytest.raises(SourceError, match="it was reset") as caught:
             scan.raise_failure(0)
     assert caught.value.facts["kind"] == "other_log"
-    log.failures, log.end = [(3, SourceError("an event of the binlog is damaged", kind="checksum"))], before
+    log.failures, log.end = [(3, SourceError("an event of the binlog is damaged", kind=FailureKind.CHECKSUM))], before
     log.ended.clear()
     with scanning(log) as scan:
         assert log.ended.wait(DEADLINE_S)

@@ -6,6 +6,7 @@ import pytest
 
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import RowKind
+from applier.model.failure import FailureKind
 from applier.model.position import Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_key
 from applier.sources.port import Record, Unplaced
@@ -104,7 +105,7 @@ def test_a_row_that_is_placed_alone_reads_its_object_alone():
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_storage_that_fails_is_an_error_of_the_range_and_not_of_the_row(alone):
-    store = Objects(a=SourceError("away", kind="unreachable"))
+    store = Objects(a=SourceError("away", kind=FailureKind.UNREACHABLE))
     placer, (one,) = placer_of(store), records(claim("a", 1))
     with pytest.raises(SourceError) as raised:
         placer.place_each(*one) if alone else place_records(placer, [one])

@@ -1,0 +1,89 @@
+"""What kinds of failures decide how a run goes on: try again, reload the state from the sink's checkpoint, or stop.
+
+The kind of an error is a value of its own; its facts are for people only. What a kind does is said once, in ``REACTIONS``. A kind that is
+not there stops the run. Whether an error of the sink or of Spark is transient is said by its class (``applier.model.errors``).
+"""
+
+from enum import Enum, StrEnum, auto
+from typing import Final
+
+
+class FailureKind(StrEnum):
+    """Why an operation failed. The texts are shown as ``kind=…``."""
+
+    # The other side may answer later.
+    UNREACHABLE = "unreachable"
+    LISTENER_DIED = "listener_died"
+    # The log is another one, or its beginning is gone.
+    OTHER_SERVER = "other_server"
+    OTHER_LOG = "other_log"
+    PURGED = "purged"
+    # What is read is gone, or is not what was read before.
+    RETENTION = "retention"
+    COMPACTED = "compacted"
+    RECREATED = "recreated"
+    DAMAGED = "damaged"
+    CHECKSUM = "checksum"
+    GAP = "gap"
+    MISSED_TOPIC = "missed_topic"
+    MISSED_DDL = "missed_ddl"
+    NOT_EMPTY = "not_empty"
+    EMPTY_TOPIC = "empty_topic"
+    NO_RESOLVED_EVENT = "no_resolved_event"
+    UNKNOWN_TOPIC = "unknown_topic"
+    UNKNOWN_PARTITION = "unknown_partition"
+    EXCLUDED_PARTITION = "excluded_partition"
+    # The other side refuses.
+    REFUSED = "refused"
+    UNAUTHORIZED = "unauthorized"
+    REQUIREMENT = "requirement"
+    NO_BINLOG = "no_binlog"
+    UPSTREAM = "upstream"
+    CLAIM_CHECK_STORAGE = "claim_check_storage"
+    # An event that cannot be applied as it is.
+    EVENT = "event"
+    POSITION = "position"
+    XA = "xa"
+    TOO_MANY_BAD_EVENTS = "too_many_bad_events"
+    EQUAL_ROWS = "equal_rows"
+    SELECTION = "selection"
+    CUT_OVER = "cut_over"
+    DDL_ORDER = "ddl_order"
+    DISPATCHER = "dispatcher"
+    RAW_KEY_CHANGE = "raw_key_change"
+    OVERTAKEN_DDL = "overtaken_ddl"
+    UNKNOWN_COLUMN = "unknown_column"
+    COLUMN_VALUE = "column_value"
+    # Of the run and its configuration.
+    PAUSED = "paused"
+    ADDRESS = "address"
+    IN_USE = "in_use"
+    VALUE = "value"
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether a later attempt may succeed without an operator."""
+        return REACTIONS.get(self, Reaction.STOP) is not Reaction.STOP
+
+    @property
+    def must_resume(self) -> bool:
+        """Whether a run must begin again at the sink's checkpoint before it goes on."""
+        return REACTIONS.get(self) is Reaction.RELOAD
+
+
+class Reaction(Enum):
+    """What the engine and the daemon do about a failure."""
+
+    RETRY = auto()
+    RELOAD = auto()
+    """Load the state from the sink's checkpoint, then try again: the position must be found again, if it can."""
+    STOP = auto()
+
+
+REACTIONS: Final = {
+    FailureKind.UNREACHABLE: Reaction.RETRY,
+    FailureKind.LISTENER_DIED: Reaction.RETRY,
+    FailureKind.OTHER_SERVER: Reaction.RELOAD,
+    FailureKind.OTHER_LOG: Reaction.RELOAD,
+    FailureKind.PURGED: Reaction.RELOAD,
+}
