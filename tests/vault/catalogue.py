@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from tests.vault.dialect import quote, stored
 
@@ -21,7 +22,7 @@ def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent) -> None:
         return
     made = CREATE.fullmatch(ddl.query)
     if made is None:
-        raise NeedsOperator("a vault cannot say this DDL", remedy="Skip it with `applier ddl skip`", query=ddl.query)
+        raise NeedsOperator("a vault cannot say this DDL", remedy=Remedy("vault.skip", "Skip it with `applier ddl skip`"), query=ddl.query)
     columns = [COLUMN.fullmatch(text.strip()) for text in made[2].split(", ")]
     keys = [found[1] for found in columns if "PRIMARY KEY" in found[3].upper()]
     # The type is kept as upstream wrote it; the vault itself has none.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal, WritingDialect
 
@@ -46,7 +47,7 @@ class VaultDialect:
         return written(value)
 
     def whole_rows(self) -> WritingDialect:
-        raise FatalSinkError("a vault takes no table without a key", remedy="Give the table a primary key")
+        raise FatalSinkError("a vault takes no table without a key", remedy=Remedy("vault.give-key", "Give the table a primary key"))
 
 
 def written(value: Any) -> str:

@@ -7,11 +7,14 @@ from sqlalchemy import URL, Connection
 
 from applier.database.address import BadAddress, parse_address
 from applier.model.errors import FatalSinkError
+from applier.model.remedy import Remedy
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
 from tests.vault.session import Vault
 from tests.vault.sink import VaultSink
 from tests.vault.words import bookkeeping_of
+
+FORM = Remedy("vault.write-url", "Write vault:///replica.vault")
 
 
 class VaultKit(SinkKit):
@@ -19,9 +22,9 @@ class VaultKit(SinkKit):
     comparison = "tests.vault.reader"
 
     def read_url(self, text: str) -> URL:
-        url, options = parse_address(text, "Write vault:///replica.vault")
+        url, options = parse_address(text, FORM)
         if url.host or options or not url.database:
-            raise BadAddress("names no vault", "Write vault:///replica.vault")
+            raise BadAddress("names no vault", FORM)
         return url
 
     def open_sink(self, settings: SinkSettings) -> VaultSink:
@@ -37,7 +40,7 @@ class VaultKit(SinkKit):
     def is_there(self, settings: SinkSettings) -> bool:
         path = Path(Vault.of(settings).path)
         if not path.parent.is_dir():
-            raise FatalSinkError("the vault has no place", remedy="Make its directory", path=str(path))
+            raise FatalSinkError("the vault has no place", remedy=Remedy("vault.make-directory", "Make its directory"), path=str(path))
         return path.exists()
 
 

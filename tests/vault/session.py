@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_
 from sqlalchemy.exc import DBAPIError
 
 from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused
+from applier.model.remedy import Remedy
 from applier.sinks.settings import SinkSettings
 
 
@@ -51,7 +52,7 @@ def raw(connection: Connection) -> sqlite3.Connection:
 def translated(error: Exception, **facts: Any) -> ApplierError:
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.IntegrityError):
-        return RowRefused("the vault refuses a row", remedy="Look into the vault", reason=str(cause), **facts)
+        return RowRefused("the vault refuses a row", remedy=Remedy("vault.look", "Look into the vault"), reason=str(cause), **facts)
     if "locked" in str(cause):
         return RetryableSinkError("the vault is busy", reason=str(cause), **facts)
-    return FatalSinkError("the vault failed", remedy="Look into the vault", reason=str(cause), **facts)
+    return FatalSinkError("the vault failed", remedy=Remedy("vault.look", "Look into the vault"), reason=str(cause), **facts)
