@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from applier.model.position import Cut, Offset
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import Gtid, GtidSet
+from applier.sources.binlog.position import FILE_BITS
 
 CUT_BYTES: Final = 1 << 20
 """About how many bytes lie between two cuts: a range is at least as large, except at the live end."""
@@ -44,6 +45,8 @@ class Beginning:
     """Where each prepared XA transaction that is neither committed nor rolled back was prepared."""
     last: EndedGroup | None = None
     """The last group that ends at or before the place."""
+    created_s: int = 0
+    """When the server began the file of the place, in seconds since the epoch; 0: not known."""
 
 
 class Journal:
@@ -57,6 +60,8 @@ class Journal:
         self._source_index: dict[str, int] = {"": 0}
         self._xa: list[tuple[int, str, int | None]] = []
         """(end, xid, where it was prepared): None where it is committed or rolled back."""
+        self._created_s = {beginning.place >> FILE_BITS: beginning.created_s} if beginning.created_s else {}
+        """By generation and number of the file. Another time is another file, of a log that was reset."""
         self._cuts: list[Cut] = []
         self._closed: tuple[Cut, ...] | None = ()
         """The cuts as a tuple, while it holds all of them."""
@@ -78,6 +83,10 @@ class Journal:
             self._sources.append(source)
         self._source.append(index)
         self._number.append(number)
+
+    def note_file(self, place: int, created_s: int) -> bool:
+        """Remember when the file of a place was begun; return whether that is the file that was known."""
+        return self._created_s.setdefault(place >> FILE_BITS, created_s) == created_s
 
     def add_boundary(self, at: int, size: int) -> None:
         """A range may end here; ``size`` bytes lie behind the boundary before it."""
@@ -180,6 +189,15 @@ class Journal:
         gtid = str(Gtid(source, self._number[index])) if source else ""
         return EndedGroup(self._begin[index], self._end[index], gtid, self._time_ms[index])
 
+    @property
+    def files(self) -> dict[int, int]:
+        """When each file was begun, by generation and number."""
+        return dict(self._created_s)
+
+    def created_at(self, ts: int) -> int:
+        """Return when the file of a place was begun; 0: not known."""
+        return self._created_s.get(ts >> FILE_BITS, 0)
+
     def time_behind(self, ts: int) -> int | None:
         """Return when the first group was written that ends above ``ts``, in milliseconds; None: there is none yet."""
         index = bisect_right(self._end, ts)
@@ -189,7 +207,7 @@ class Journal:
         """Forget what lies before a place, except its sum."""
         index = bisect_right(self._end, before)
         base = Beginning(place=max(before, self._base.place), executed=self._base.executed, last=self.last_at(before))
-        base.prepared = dict(self.prepared_at(before))
+        base.prepared, base.created_s = dict(self.prepared_at(before)), self.created_at(before)
         if index == self._front[0]:
             base.executed = self._front[1].copy()
         else:
@@ -199,6 +217,7 @@ class Journal:
         for column in (self._begin, self._end, self._number, self._time_ms, self._source):
             del column[:index]
         self._xa = [change for change in self._xa if change[0] > before]
+        self._created_s = {file: created_s for file, created_s in self._created_s.items() if file >= before >> FILE_BITS}
         first = bisect_right(self._cuts, before, key=lambda cut: cut.offset)
         if first:
             del self._cuts[:first]

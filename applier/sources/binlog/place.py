@@ -76,10 +76,10 @@ class PlaceFinder:
                 beginning=state.beginning(),
                 skipped=self._skipped(state),
             )
-        if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
-            raise self._not_found(state, files, identity)
         if is_same_server and files[0].base_name == state.base_name and files[0].number <= BinlogPosition.of(state.place).file:
             raise self._renewed(state)
+        if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
+            raise self._not_found(state, files, identity)
         kept = state.kept_places
         place = self.behind(state.executed, state.generation + 1, has_prepared=len(kept) < len(state.prepared))
         place.beginning.prepared.update(kept)
@@ -159,6 +159,11 @@ class PlaceFinder:
         self._walk_on(first.base_name, found, lambda group: group.time_us < time_ms * 1000)
         return found.place
 
+    def created_s(self, base_name: str, place: int) -> int:
+        """Return when the server began the file of a place, in seconds since the epoch."""
+        with closing(self._open_feed(base_name, BinlogPosition.of(place)._replace(position=FIRST_POSITION).number)) as feed:
+            return first_time_s(feed)
+
     def _time_ms(self, file: LogFile) -> int:
         with closing(self._open_feed(file.base_name, BinlogPosition(0, file.number, FIRST_POSITION).number)) as feed:
             return first_time_s(feed) * 1000
@@ -195,6 +200,8 @@ class PlaceFinder:
         size = next((file.size for file in files if (file.base_name, file.number) == (state.base_name, place.file)), -1)
         if size < place.position or (state.gtid_set and state.executed.missing_in(self._server.executed())):
             return False
+        if state.created_s and self.created_s(state.base_name, state.place) != state.created_s:
+            return False
         if last is None or not _holds(files, state.base_name, BinlogPosition.of(last.begin).file):
             return True
         try:
@@ -209,7 +216,8 @@ class PlaceFinder:
     def _renewed(self, state: SourceState) -> NeedsOperator:
         """Say that the log of the same server is another one: it gives GTIDs again that the replica knows, to other transactions."""
         return NeedsOperator(
-            "the server's binlog is not the one that was followed, and its GTIDs may stand for other transactions now",
+            "the server's binlog is not the one that was followed"
+            + (", and its GTIDs may stand for other transactions now" if state.gtid_set else ""),
             remedy=OTHER_LOG,
             kind=FailureKind.OTHER_LOG,
             place=BinlogPosition.of(state.place).text(state.base_name),

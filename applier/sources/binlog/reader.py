@@ -16,12 +16,12 @@ from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.binlog.content import GroupContent
-from applier.sources.binlog.event import BULKY, HEARTBEATS, BinlogEvent
+from applier.sources.binlog.event import BULKY, FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.executed_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
-from applier.sources.binlog.position import GENERATION_BITS, BinlogPosition
+from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, BinlogPosition
 from applier.sources.binlog.prepared_rows import NOTHING_KEPT, KeptTransactions, PreparedPlace, PreparedRows
 from applier.sources.binlog.refusal import is_about_content, reset_log, wrong
 from applier.sources.binlog.server import Server
@@ -105,7 +105,10 @@ _BEGIN_LATER: Final = Remedy(
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Whose log is read (``server``: its identity), which transactions are prepared or executed already, and what the sink keeps."""
+    """Whose log is read (``server``: its identity), which transactions are prepared or executed already, what the sink keeps.
+
+    ``files``: when each was begun, by generation and number, as far as known.
+    """
 
     settings: BinlogSettings
     base_name: str
@@ -113,6 +116,7 @@ class Log:
     server: str
     skipped: SkippedGroups = NONE_SKIPPED
     kept: KeptTransactions = NOTHING_KEPT
+    files: Mapping[int, int] = field(default_factory=dict)
 
     def stream(self, place: int) -> EventStream:
         """Connect."""
@@ -205,6 +209,8 @@ class RangeReading:
                 if event[0] in BULKY and finder.is_open:
                     self._content.add(event)
                     continue
+                if event.kind == FORMAT_DESCRIPTION:
+                    self._check_file(event)
                 group = finder.take(event)
                 self._check_inside(event, may_end=not finder.is_open)
                 if finder.is_open:
@@ -280,6 +286,10 @@ class RangeReading:
         if stream is None:
             stream = self.stream = self._log.stream(self._boundary)
         return stream
+
+    def _check_file(self, event: BinlogEvent) -> None:
+        if self._log.files.get(event.begin >> FILE_BITS, event.time_s) != event.time_s:
+            raise reset_log(self._log.text(self._boundary))
 
     def _check_inside(self, event: BinlogEvent, *, may_end: bool) -> None:
         if event.end > self._end or (event.end == self._end and not may_end):
@@ -364,7 +374,7 @@ class BinlogRangeReader:
 
     ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read. ``server``: its identity; a range
     fails with "other_server" where another one answers. ``skipped``: groups that are executed already. ``kept``: prepared transactions that
-    the sink keeps.
+    the sink keeps. ``files``: when each was begun: one that was begun at another time is of a log that was reset.
     """
 
     settings: BinlogSettings = field(repr=False)
@@ -373,6 +383,7 @@ class BinlogRangeReader:
     server: str = ""
     skipped: SkippedGroups = NONE_SKIPPED
     kept: KeptTransactions = NOTHING_KEPT
+    files: Mapping[int, int] = field(default_factory=dict)
 
     def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
         """Yield the parts of the group that begins at ``offset``. SourceError of kind "position": none begins there."""
@@ -381,7 +392,7 @@ class BinlogRangeReader:
 
     def read(self, ranges: Sequence[RangeId]) -> Iterator[Found]:
         """Yield the ranges' records, one range after another."""
-        log = Log(self.settings, self.base_name, self.prepared, self.server, self.skipped, self.kept)
+        log = Log(self.settings, self.base_name, self.prepared, self.server, self.skipped, self.kept, self.files)
         # Taken out while it is used: a caller that has not finished an earlier call gets another one.
         key = self.settings, self.server
         stream = IDLE.take(key)

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.model.failure import FailureKind
-from applier.sources.binlog.event import HEARTBEATS, BinlogEvent
+from applier.sources.binlog.event import FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.journal import Beginning, EndedGroup, Journal, ended_group
 from applier.sources.binlog.position import FILE_BITS
@@ -244,6 +244,8 @@ class _Walk:
             is_quiet = event.kind in HEARTBEATS
             if is_quiet:
                 continue
+            if event.kind == FORMAT_DESCRIPTION and not self._journal.note_file(event.begin, event.time_s):
+                raise reset_log()
             group = self._finder.take(event)
             if group is not None and self._known is not None:
                 self._confirm(group, self._known)

@@ -96,9 +96,9 @@ class BinlogSource:
         if place is None or self._scan is None:
             return BinlogRangeReader(self._settings, self._finder.end().base_name, {}, self._server.identity())
         with self._scan.journal() as journal:
-            prepared = journal.ever_prepared()
+            prepared, files = journal.ever_prepared(), journal.files
         kept = self._keeper.kept if self._keeper is not None else NOTHING_KEPT
-        return BinlogRangeReader(self._settings, place.base_name, prepared, place.server, place.skipped, kept)
+        return BinlogRangeReader(self._settings, place.base_name, prepared, place.server, place.skipped, kept, files)
 
     @property
     def decoder(self) -> BinlogDecoder:
@@ -131,6 +131,7 @@ class BinlogSource:
         if named := parse_place(start):
             self._timeline.name(0, named[0])
         place = start_place(start, self._server, self._finder)
+        place.beginning.created_s = self._finder.created_s(place.base_name, place.beginning.place)
         return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
 
     def resume(self, stored: StoredPlace) -> None:
@@ -270,5 +271,6 @@ def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:
         has_gaps=bool(place.skipped.gtid_set or passed),
         passed=passed,
         last=journal.last_at(at),
+        created_s=journal.created_at(at),
         prepared=dict(journal.prepared_at(at)),
     )

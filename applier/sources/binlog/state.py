@@ -33,6 +33,8 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     """Of MariaDB, for each domain that is ahead of the place: its last executed GTID and where that ends in this log."""
     last: EndedGroup | None = None
     """Read first when the replica resumes, to see that the log is still the same."""
+    created_s: int = 0
+    """When the server began the file of the place: a log that was reset has another file under its name. 0: not known."""
     prepared: dict[str, int] = {}
     """Where each XA transaction was prepared that is open at the place."""
     kept: list[str] = []
@@ -68,7 +70,7 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
 
     def beginning(self) -> Beginning:
         """Return where the scan goes on."""
-        return Beginning(place=self.place, executed=self.executed, prepared=dict(self.prepared), last=self.last)
+        return Beginning(place=self.place, executed=self.executed, prepared=dict(self.prepared), last=self.last, created_s=self.created_s)
 
 
 _DECODER: Final = msgspec.json.Decoder(SourceState)

@@ -74,6 +74,14 @@ def test_many_small_groups_count_more_than_their_bytes():
     assert journal.size_behind(1_100) == 9 * LEAST_GROUP_BYTES
 
 
+def test_when_files_were_begun_is_known_from_the_beginning_on_and_forgotten_with_what_lies_before():
+    journal = Journal(Beginning(place=1 << 32, executed=MariadbGtidSet(), created_s=7))
+    assert (journal.note_file(1 << 32 | 4, 7), journal.note_file(1 << 32 | 4, 8), journal.note_file(2 << 32 | 4, 9)) == (True, False, True)
+    assert (journal.created_at(1 << 32 | 500), journal.created_at(2 << 32), journal.created_at(3 << 32)) == (7, 9, 0)
+    journal.forget(2 << 32 | 4)
+    assert journal.files == {2: 9}
+
+
 def test_a_state_is_stored_as_text_and_read_again():
     state = SourceState(
         is_mariadb=True,

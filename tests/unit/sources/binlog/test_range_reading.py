@@ -315,6 +315,17 @@ def test_a_large_transaction_comes_in_parts_that_can_be_read_alone(log, serve, m
     assert numbers == list(range(40))
 
 
+def test_a_file_that_was_begun_at_another_time_is_of_a_log_that_was_reset(log, serve):
+    bounds = some_groups(log)
+    serve(log)
+    wanted = [RangeId(STREAM, bounds[0], bounds[-1])]
+    settings = BinlogSettings(url="mysql+pymysql://nobody@nowhere/")
+    for files, what in (({1: 1000, 2: 1000}, None), ({1: 999}, "it was reset"), ({1: 1000, 2: 999}, "it was reset")):
+        errors = [found for _, found in BinlogRangeReader(settings, BASE, {}, files=files).read(wanted) if isinstance(found, SourceError)]
+        assert [error.facts["kind"] for error in errors] == (["other_log"] if what else [])
+        assert all(what in error.message for error in errors)
+
+
 @pytest.mark.parametrize(("file", "what"), [(1, "it was reset"), (9, "is damaged")])
 def test_events_that_look_damaged_because_the_log_was_reset_are_said_to_be_that(log, serve, monkeypatch, file, what):
     start = log.place
