@@ -25,3 +25,9 @@ CONVERTED: Final = Remedy(
     "values: `applier verify` finds the rows that differ, and `--fix-sql` writes them",
 )
 """Where a sink would make other values of old rows than upstream."""
+NO_SEQUENCE: Final = Remedy(
+    "ddl.skip-sequence",
+    "If this is a SEQUENCE upstream, which the sink has none of: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
+    "sink as upstream has it, with its rows, and start the applier again",
+)
+"""Of a table that the sink lacks, and that MariaDB's log does not tell apart from a SEQUENCE."""

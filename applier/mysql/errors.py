@@ -63,6 +63,11 @@ _SHAPE = Remedy("mysql.define-table-like-upstream", "Give the sink's table the d
 _SHAPE_AND_VALUES = Remedy(
     "mysql.define-table-or-exclude", f"{_SHAPE}. If a column was missing, give it upstream's values in existing rows"
 )
+_UNCHECKED = Remedy(
+    "mysql.check-not-enforced",
+    "If upstream has this check too, its session had check_constraint_checks = 0 (MariaDB): run in the sink ALTER TABLE … ALTER CHECK … "
+    "NOT ENFORCED, and start the applier again. Otherwise drop the check",
+)
 _MISSING_TABLE = Remedy(
     "mysql.create-table-with-rows", "Create the table in the sink as upstream has it, with its rows, or restore the sink"
 )
@@ -279,9 +284,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     3140: _WRONG_VALUE,  # no JSON (MySQL)
     3144: _WRONG_VALUE,  # JSON of binary text (MySQL)
     3157: _WRONG_VALUE,  # JSON that is too deep (MySQL)
-    3819: ErrorMeaning(
-        ErrorVerdict.FATAL, Remedy("mysql.drop-check", "Drop the check that upstream does not have"), shows_names=True, of_rows=True
-    ),
+    3819: ErrorMeaning(ErrorVerdict.FATAL, _UNCHECKED, shows_names=True, of_rows=True),
     4025: ErrorMeaning(
         ErrorVerdict.FATAL,
         Remedy("mysql.drop-check-constraint", "Drop the check that upstream does not have"),

@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 
 from applier.ddl.old_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
 from applier.ddl.parser import parse
-from applier.ddl.remedy import BY_HAND, OTHER_ROWS
+from applier.ddl.remedy import BY_HAND, NO_SEQUENCE, OTHER_ROWS
 from applier.ddl.table import TableDefinition
 from applier.ddl.table_draft import TableDraft, alter, changes_partitioned_rows, emptied_partitions, parse_index, parse_table
 from applier.ddl.tokens import DdlSyntaxError
@@ -144,7 +144,9 @@ class SchemaChange:
     def _existing(self, name: TableName) -> StoredObject:
         entry = self._find(name)
         if entry is None:
-            raise FatalSinkError("the DDL's table does not exist in the sink", remedy=MAKE_TABLE, missing=str(name))
+            raise FatalSinkError(
+                "the DDL's table does not exist in the sink", remedy=NO_SEQUENCE if self._ddl.is_of_log else MAKE_TABLE, missing=str(name)
+            )
         return entry
 
     def _definition(self, name: TableName) -> TableDefinition:

@@ -35,9 +35,9 @@ _OF_SEQUENCE: Final = frozenset(
 )
 """The columns of the table that MariaDB keeps a SEQUENCE in: its values come with the rows that have them."""
 WHOLE_REMEDY: Final = Remedy(
-    "binlog.set-row-image-and-copy",
-    "Run on the primary: SET GLOBAL binlog_row_image = FULL, also in its configuration. Copy the rows of this transaction by hand, and "
-    "skip it: `applier skip --position …`",
+    "binlog.set-row-image-and-repair",
+    "Run on the primary: SET GLOBAL binlog_row_image = FULL, also in its configuration. Skip the transaction: `applier skip --position …`. "
+    "When the replica has passed it, `applier verify --fix-sql FILE` writes the statements that repair its rows in the sink",
 )
 _OLD_TIMES: Final = frozenset({7, 11, 12})
 """TIMESTAMP, TIME and DATETIME of MariaDB under mysql56_temporal_format = OFF. With a fraction, nothing says how long they are."""

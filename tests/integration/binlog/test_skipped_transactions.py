@@ -6,9 +6,12 @@ import sqlite3
 import pytest
 
 from applier.cli.main import run
+from applier.model.errors import FatalSinkError, ProtocolError
 from applier.planner.table_check import DifferenceKind
+from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import Kind
 from tests.rig.upstream import NAME
 
 
@@ -113,3 +116,42 @@ def test_the_sink_is_compared_with_the_primary(skipping):
     with sqlite3.connect(skipping.file) as connection:
         connection.execute('UPDATE "compared.t" SET n = 2')
     skipping.command("verify", *tables, code=6)
+
+
+@pytest.mark.on_one_server("mariadb", reason="MySQL has no SEQUENCE")
+def test_a_rename_of_a_sequence_is_skipped_as_its_error_says(skipping):
+    skipping.primary.run("CREATE DATABASE sequences", "CREATE SEQUENCE sequences.q", "RENAME TABLE sequences.q TO sequences.r")
+    with pytest.raises(FatalSinkError, match="does not exist in the sink") as stopped:
+        skipping.replica.catch_up()
+    assert "SEQUENCE" in stopped.value.remedy
+    skipping.command("ddl skip", "--ts", str(stopped.value.facts["commit_ts"]), "--table", stopped.value.facts["table"])
+    skipping.primary.run("CREATE TABLE sequences.t (id INT PRIMARY KEY)", "INSERT INTO sequences.t VALUES (NEXTVAL(sequences.r))")
+    skipping.replica.catch_up()
+    assert skipping.rows("sequences.t") == [1]
+
+
+REPLACED = {
+    Kind.MARIADB: "REPLACE INTO minimal.t (u, v) VALUES (1, 2)",
+    Kind.MYSQL: "UPDATE minimal.t SET id = 3, v = 2 WHERE u = 1",
+}
+"""Both change the key, and the binlog has the changed columns only. MySQL writes all columns of a REPLACE."""
+
+
+def test_a_changed_key_without_all_columns_is_skipped_and_its_rows_are_repaired(skipping, tmp_path):
+    primary = skipping.primary
+    table = "CREATE TABLE minimal.t (id INT AUTO_INCREMENT PRIMARY KEY, u INT UNIQUE, v INT, w INT DEFAULT 5)"
+    primary.run("CREATE DATABASE minimal", table, "INSERT INTO minimal.t VALUES (1, 1, 1, 1), (2, 2, 1, 1)")
+    skipping.replica.catch_up()
+    primary.run("SET SESSION binlog_row_image = MINIMAL", REPLACED[primary.kind])
+    with pytest.raises(ProtocolError, match="changes the key of a row") as stopped:
+        skipping.replica.catch_up()
+    assert stopped.value.facts["table"] == "t"
+    primary.run("INSERT INTO minimal.t VALUES (9, 9, 9, 9)")
+    position = BinlogPosition.of(stopped.value.facts["offset"]).text(skipping.began.partition(".")[0])
+    skipping.command("skip", "--position", position)
+    skipping.replica.catch_up()
+    skipping.command("verify", "--tables", "minimal.*", "--fix-sql", str(tmp_path / "fix.sql"), code=6)
+    with sqlite3.connect(skipping.file) as sink:
+        sink.executescript((tmp_path / "fix.sql").read_text(encoding="utf-8"))
+        found = sink.execute('SELECT id, u, v, w FROM "minimal.t" ORDER BY id').fetchall()
+    assert found == [tuple(row) for row in primary.ask("SELECT id, u, v, w FROM minimal.t ORDER BY id")]

@@ -1,8 +1,11 @@
 """Statements that one server has and another has not: each is applied in other words, or refused by name, on every pair of servers."""
 
+from contextlib import closing
+
 import pytest
 
-from applier.model.errors import ApplierError
+from applier.demo.simulator.mysql_oracle import connect
+from applier.model.errors import ApplierError, RowRefused
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.mysql_replica import read
 from tests.rig.binlog_replica import BinlogReplica
@@ -80,3 +83,24 @@ def test_what_a_server_does_not_have_is_refused_by_name(primary, databases):
             replica.catch_up()
         assert "You have an error in your SQL syntax" not in stopped.value.message
         assert "applier ddl" in stopped.value.remedy
+
+
+@pytest.mark.on_one_server("mariadb", reason="MySQL has no such variable")
+def test_rows_that_upstream_has_not_checked_are_refused_by_mysql_until_its_check_is_not_enforced(primary, databases):
+    replica = replica_of(primary, databases, Kind.MYSQL)
+    table = "CREATE TABLE words.t (id INT PRIMARY KEY, a INT, CONSTRAINT c CHECK (a > 5))"
+    rows = [
+        statement
+        for number in range(4)
+        for statement in (f"SET check_constraint_checks = {number % 2}", f"INSERT INTO words.t VALUES ({number}, {number % 2 * 9})")
+    ]
+    primary.run("CREATE DATABASE words", table, "BEGIN", *rows, "COMMIT")
+    with pytest.raises(RowRefused, match="Check constraint 'c' is violated") as stopped:
+        replica.catch_up()
+    assert "check_constraint_checks = 0" in stopped.value.remedy
+    with closing(connect(replica.url)) as sink, sink.cursor() as cursor:
+        cursor.execute("ALTER TABLE words.t ALTER CHECK c NOT ENFORCED")
+    primary.run("ALTER TABLE words.t ADD b INT", "SET check_constraint_checks = 0", "INSERT INTO words.t VALUES (9, 1, 1)")
+    replica.catch_up()
+    wanted = "SELECT id, a, b FROM words.t ORDER BY id"
+    assert read(replica.url, wanted) == [tuple(row) for row in primary.ask(wanted)]

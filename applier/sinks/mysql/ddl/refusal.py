@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.remedy import OTHER_ROWS
+from applier.ddl.remedy import NO_SEQUENCE, OTHER_ROWS
 from applier.model.errors import FatalSinkError, RetryableSinkError, SinkError
 from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of, is_known, translate
@@ -40,11 +40,6 @@ _FOUND: Final = Remedy(
     "mysql.define-column-as-upstream",
     "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`",
 )
-_NO_SEQUENCE: Final = Remedy(
-    "mysql.skip-sequence",
-    "If this is a SEQUENCE upstream, which the sink has none of: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
-    "sink as upstream has it, with its rows, and start the applier again",
-)
 _LOCKED: Final = Remedy(
     "mysql.end-blocking-session",
     "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again",
@@ -68,8 +63,8 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
     # 1146 has its own remedy: create the table.
     if code_of(error) == DUPLICATE_ENTRY:
         return FatalSinkError(ours.message, remedy=OTHER_ROWS, **ours.facts)
-    if code_of(error) == NO_TABLE and intent.ddl.is_of_log and _renames(intent):
-        return FatalSinkError(ours.message, remedy=_NO_SEQUENCE, **ours.facts)
+    if code_of(error) == NO_TABLE and intent.ddl.is_of_log and _changes_table(intent):
+        return FatalSinkError(ours.message, remedy=NO_SEQUENCE, **ours.facts)
     if isinstance(ours, RetryableSinkError):
         remedy = _LOCKED if code_of(error) == LOCK_WAIT_TIMEOUT else ours.remedy
         return RetryableSinkError(ours.message, remedy=remedy, **ours.facts)
@@ -77,9 +72,9 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
     return type(ours)(ours.message, remedy=remedy, **ours.facts)
 
 
-def _renames(intent: Intent) -> bool:
+def _changes_table(intent: Intent) -> bool:
     statement = parse_ddl(intent.ddl)
-    return statement is not None and statement.kind is DdlKind.RENAME_TABLE
+    return statement is not None and statement.kind in {DdlKind.RENAME_TABLE, DdlKind.ALTER_TABLE}
 
 
 def _unknown_words(message: str) -> str:

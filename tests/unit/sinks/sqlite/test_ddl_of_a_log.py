@@ -3,7 +3,7 @@
 import pytest
 
 from applier.ddl.old_values import OLD_TIMESTAMPS
-from applier.model.errors import NeedsOperator
+from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.rig.sqlite_file import SqliteFile
 
 SESSION = (("sql_mode", ""), ("timestamp", "1600000000.123456"))
@@ -66,3 +66,10 @@ def test_types_that_a_log_has_as_bytes_are_blobs_without_a_default(file: SqliteF
     assert [kind for _, kind, *_ in file.columns("shop.u")] == ["BLOB"] * 4
     with pytest.raises(NeedsOperator, match="INET4"):
         file.ddl("ALTER TABLE u ADD b INET4 DEFAULT '1.2.3.4'", table="u", session=SESSION)
+
+
+@pytest.mark.parametrize("change", ["RENAME TABLE q TO r", "ALTER TABLE q RENAME TO r", "ALTER TABLE q COMMENT 'x'"])
+def test_a_table_that_may_be_a_sequence_upstream_is_named_with_the_skip_of_its_ddl(file: SqliteFile, change: str) -> None:
+    with pytest.raises(FatalSinkError, match="does not exist in the sink") as refused:
+        file.ddl(change, session=SESSION)
+    assert "If this is a SEQUENCE upstream" in refused.value.remedy
