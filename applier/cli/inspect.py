@@ -20,7 +20,7 @@ from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
-from applier.sources.factory import open_source
+from applier.sources.factory import binlog_decoder, open_source
 from applier.sources.peek import PeekChoice, follow, present_ranges, read_range
 from applier.sources.port import Record, Source
 from applier.telemetry.wording import count
@@ -135,7 +135,9 @@ def read_shown(
     settings: Config, inspection: Inspection, left_out: dict[Stream, bool], patience_s: float = PATIENCE_S
 ) -> Iterator[Inspected]:
     """Yield what is shown, stream by stream. ``left_out`` gets the streams that have more than ``limit``."""
-    with open_source(replace(settings.source_settings(), unreachable_after_s=patience_s)) as source:
+    # What the selection excludes stops no run, and no look at the log either.
+    decoder = binlog_decoder(settings.source.selection()) if is_log(settings) else None
+    with open_source(replace(settings.source_settings(), unreachable_after_s=patience_s), decoder) as source:
         ranges = present_ranges(source, inspection.choice)
         is_tail = inspection.follows and inspection.choice.start is None and inspection.choice.since_ms is None
         for range_id in [] if is_tail else ranges:

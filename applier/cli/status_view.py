@@ -339,6 +339,9 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
         absent_rows = f"{count(absent, 'row')} deleted upstream since the start of this run did not exist in the sink"
         text = f'{absent_rows}: see `applier docs runbook --section "Deletes that find no row"`'
         yield Fact("deletes", text, "yellow")
+    if skipped := live.get("skipped_statements"):
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in skipped.items())
+        yield Fact("skipped", f"statements of the log since the start of this run: {kinds}")
     if live["stall"]:
         silent = duration(live["stall"]["silent_s"])
         yield Fact("stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow")

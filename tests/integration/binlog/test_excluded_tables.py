@@ -1,10 +1,12 @@
 """What a primary writes about tables that a replica does not have stops nothing: statements, parts of JSON values, missing metadata."""
 
+import json
 import sqlite3
 from contextlib import closing
 
 import pytest
 
+from applier.cli.main import run
 from applier.model.errors import ProtocolError
 from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog.settings import BinlogSettings
@@ -24,8 +26,9 @@ def kept(url):
         return connection.execute('SELECT id FROM "kept.t" ORDER BY id').fetchall()
 
 
-def test_only_what_a_primary_writes_of_the_replicas_tables_stops_it(primary, sqlite_sink):
-    replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=primary.place()), selection=ONLY_KEPT)
+def test_only_what_a_primary_writes_of_the_replicas_tables_stops_it(primary, sqlite_sink, tmp_path, capsys):
+    began = primary.place()
+    replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=began), selection=ONLY_KEPT)
     primary.run(
         "CREATE SCHEMA kept",
         "CREATE SCHEMA tools",
@@ -47,6 +50,13 @@ def test_only_what_a_primary_writes_of_the_replicas_tables_stops_it(primary, sql
     primary.run("INSERT INTO kept.t VALUES (2)")
     replica.catch_up()
     assert kept(sqlite_sink) == [(1,), (2,)]
+    config = tmp_path / "applier.toml"
+    source = f'kind = "binlog"\nurl = "{primary.url}"\ntables = ["kept.*"]'
+    config.write_text(f'[source]\n{source}\n[sink]\nurl = "{sqlite_sink}"\n', encoding="utf-8")
+    assert run(["inspect", "--config", str(config), "--from", began, "--json"]) == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert not [one for one in shown if "error" in one]
+    assert {one["table"] for one in shown if one["type"] == "row"} >= {"t", "documents"}
     primary.run("SET SESSION binlog_format = STATEMENT", "INSERT INTO kept.t SELECT 3")
     with pytest.raises(ProtocolError, match="as a statement"):
         replica.catch_up()

@@ -93,6 +93,8 @@ def test_a_run_tells_the_place_and_the_gtid_set_of_a_binlog_to_status_page_and_m
         timeline=TIMELINE,
         source_state=stored.text(),
     )
+    counted = replace(state, counts=replace(state.counts, skipped_statements=(("excluded_rows", 3),)))
+    assert run_document(counted, unix_s=NOW_S, is_alive=True)["skipped_statements"] == {"excluded_rows": 3}
     found = run_document(state, unix_s=NOW_S, is_alive=True)
     assert (found["checkpoint"], found["gtid_set"], found["lag_s"]) == ("mariadb-bin.000042:1000", "0-1-7", 75.0)
     shown = {one.name: list(one.samples(state, NOW_S)) for one in GAUGES if one.name.startswith("applier_checkpoint_log")}

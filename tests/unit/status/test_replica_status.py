@@ -148,6 +148,11 @@ def test_the_answer_of_the_run_is_added():
     assert "stalled     feed/1 holds back the watermark: no resolved event for 75 s" in lines
 
 
+def test_statements_of_a_log_that_the_run_has_skipped_are_shown_by_kind():
+    lines = as_lines(replica_status(live=LIVE | {"skipped_statements": {"excluded_rows": 1200, "user": 2}}))
+    assert "skipped     statements of the log since the start of this run: 1,200 excluded_rows, 2 user" in lines
+
+
 def test_a_frozen_or_dead_owner_is_shown_with_what_the_next_run_does():
     for state, words in (
         (OwnerState.FROZEN, "frozen: its lease has expired, the next run takes over"),
