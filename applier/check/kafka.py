@@ -24,13 +24,13 @@ from applier.sources.kafka.error_meaning import refusals_as_config_errors
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kafka.topic_settings import compaction_error, topic_policies, unreadable_topics
 from applier.sources.port import Source
+from applier.telemetry.wording import MOST_NAMED, named_some
 
 REACHED: Final = "Kafka"
 TOPICS: Final = "topics"
 AUTHORISED: Final = "topics: permission"
 KEPT: Final = "topics: settings"
 POSITIONS: Final = "topics: positions"
-MOST_NAMED: Final = 5
 
 
 def examine_kafka(
@@ -64,8 +64,7 @@ def _listed(settings: KafkaSettings, source: Source) -> Generator[CheckFinding, 
         return None
     yield ok(REACHED, f"{settings.bootstrap_servers} answers")
     topics = sorted({stream.topic for stream in listing.extents})
-    shown = ", ".join(topics[:MOST_NAMED]) + (f" and {len(topics) - MOST_NAMED} more" if len(topics) > MOST_NAMED else "")
-    yield ok(TOPICS, f"{shown}: {len(listing.extents)} partitions")
+    yield ok(TOPICS, f"{named_some(topics)}: {len(listing.extents)} partitions")
     return listing
 
 

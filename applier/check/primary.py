@@ -26,7 +26,7 @@ from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.timeline import read_state
 from applier.sources.factory import open_source
 from applier.sources.start import StoredPlace
-from applier.telemetry.wording import count, duration
+from applier.telemetry.wording import MOST_NAMED, count, duration, named_some
 
 REACHED: Final = "primary"
 VERSION: Final = "primary: version"
@@ -36,7 +36,6 @@ RETENTION: Final = "primary: retention"
 SERVER_IDS: Final = "primary: server ids"
 PLACE: Final = "primary: position"
 KEYS: Final = "primary: foreign keys"
-MOST_NAMED: Final = 5
 
 OLDEST: Final = {True: (10, 5), False: (8, 0)}
 """Before these, a binlog does not say the names of columns."""
@@ -72,12 +71,15 @@ def examine_primary(
             yield from _server_ids(server, settings, config.spark.buckets)
             if is_whole:
                 shared.set_tables(upstream_tables(server, config.source.selection()))
-                yield from foreign_key_findings(config, UpstreamCatalogue(server, config.source.selection()).silent_changes())
-                yield from place_findings(settings, server, shared.progress(2 * patience_s), shared.start_ts)
+                changes = UpstreamCatalogue(server, config.source.selection()).silent_changes()
+                shared.set_silent_changes(changes)
+                yield from foreign_key_findings(config, changes)
+                yield from place_findings(settings, server, shared.progress(2 * patience_s), shared)
     except SourceError as error:
         yield of_error(REACHED, error)
     finally:
         shared.set_tables(frozenset())
+        shared.set_silent_changes({})
 
 
 def version_finding(version: str) -> CheckFinding:
@@ -192,16 +194,19 @@ def foreign_key_findings(config: Config, changes: Mapping[FoldedName, str]) -> I
         for table in found[:MOST_NAMED]:
             yield of_error(KEYS, silent_change(changes[table], remedy=NOT_EXECUTED).as_error(table=str(table)))
     else:
-        names = ", ".join(map(str, found[:MOST_NAMED])) + (", …" if len(found) > MOST_NAMED else "")
-        yield ok(KEYS, f"{count(len(found), 'table')} have actions that the binlog does not show, and are written row by row: {names}")
+        have, are = ("has", "is") if len(found) == 1 else ("have", "are")
+        yield ok(
+            KEYS,
+            f"{count(len(found), 'table')} {have} actions that the binlog does not show, and {are} written row by row: {named_some(found)}",
+        )
 
 
-def place_findings(settings: BinlogSettings, server: Server, progress: Progress | None, loaded: Ts) -> Iterator[CheckFinding]:
+def place_findings(settings: BinlogSettings, server: Server, progress: Progress | None, shared: SharedFacts) -> Iterator[CheckFinding]:
     """Examine whether the log still holds what the replica reads next, with the checks of a start."""
     try:
         with open_source(settings) as source:
             if progress is None:
-                point = source.start_point(loaded)
+                point = source.start_point(shared.start_ts, shared.declared)
                 place = "" if point is None else named_position(server, point.start_ts)
                 yield ok(PLACE, f"the log holds what a new replica needs, from {place} on")
                 return

@@ -3,11 +3,12 @@
 To wait in vain is no answer: taken for one, a table or a position that nobody has looked at would pass.
 """
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 
-from applier.model.events import TableName
+from applier.model.events import FoldedName, TableName
 from applier.model.position import NO_TS, Ts
 from applier.sinks.progress import Progress
 
@@ -22,8 +23,11 @@ class SharedFacts:
 
     start_ts: Ts = NO_TS
     """Where a new replica begins. Known when the progress is."""
+    declared: str = ""
+    """What the settings said when an operator declared the sink as loaded. Known when the progress is."""
     _progress: "Future[Progress | None]" = field(default_factory=Future)
     _tables: "Future[frozenset[TableName]]" = field(default_factory=Future)
+    _silent_changes: "Future[Mapping[FoldedName, str]]" = field(default_factory=Future)
 
     def set_progress(self, progress: Progress | None) -> None:
         """Tell the progress of the replica; the first call counts."""
@@ -34,6 +38,11 @@ class SharedFacts:
         """Tell the sink's tables of which rows were seen in the topics; the first call counts."""
         if not self._tables.done():
             self._tables.set_result(tables)
+
+    def set_silent_changes(self, changes: Mapping[FoldedName, str]) -> None:
+        """Tell which tables upstream changes by foreign keys without an event; the first call counts."""
+        if not self._silent_changes.done():
+            self._silent_changes.set_result(changes)
 
     def progress(self, patience_s: float) -> Progress | None:
         """Return the progress of the replica; None if there is none. FactNotKnownError: it is not known in time."""
@@ -48,3 +57,10 @@ class SharedFacts:
             return self._tables.result(patience_s)
         except FutureTimeoutError:
             raise FactNotKnownError("the tables of upstream") from None
+
+    def silent_changes(self, patience_s: float) -> Mapping[FoldedName, str]:
+        """Return the tables that upstream changes without an event. FactNotKnownError: they are not known in time."""
+        try:
+            return self._silent_changes.result(patience_s)
+        except FutureTimeoutError:
+            raise FactNotKnownError("the foreign keys of upstream") from None

@@ -21,10 +21,8 @@ from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
-from applier.sources.binlog.catalogue import UpstreamCatalogue
-from applier.sources.binlog.server import Server
-from applier.sources.binlog.settings import BinlogSettings
-from applier.telemetry.wording import count, named_text, one_line
+from applier.sources.factory import kit_of
+from applier.telemetry.wording import count, named_some, named_text, one_line
 
 REACHED: Final = "sink"
 BOOKKEEPING: Final = "sink: bookkeeping"
@@ -47,7 +45,6 @@ LACKING_REMEDY: Final = Remedy(
     "If the replica has caught up, add the key to the sink's table as upstream has it, then give back what its actions have missed: "
     "`applier verify --fix-sql`",
 )
-MOST_NAMED: Final = 5
 FIRST: Final = "0001"
 """The revision that makes the bookkeeping."""
 
@@ -80,7 +77,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
             yield from _replica(config, overview)
             # In older bookkeeping are statements that explain differences, and they cannot be read.
             if patience_s is not None and not is_older:
-                yield from _tables(config, sink, overview, shared.tables(patience_s))
+                yield from _tables(config, sink, overview, shared, patience_s)
     except SinkError as error:
         yield of_error(REACHED, error)
     finally:
@@ -107,7 +104,7 @@ def _server(config: Config, shared: SharedFacts, patience_s: float | None, *, is
     demand = SinkDemand(
         is_new=is_new,
         ddl_time_zone=config.source.ddl_time_zone,
-        updates_rows=isinstance(config.source_settings(), BinlogSettings),
+        updates_rows=kit_of(config.source_settings()).decoder().keeps_order,
         schemas=None if patience_s is None else lambda: target_schemas(config, shared, patience_s),
     )
     return config.sink.kit.examine_server(config.sink_settings(retries=0), demand)
@@ -127,7 +124,10 @@ def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, d
     """Tell where the replica begins, as its first run will decide."""
     progress = overview.progress if overview is not None else None
     try:
-        shared.start_ts = starting_ts(shared.start_ts, progress, dump)
+        shared.start_ts, shared.declared = (
+            starting_ts(shared.start_ts, progress, dump),
+            "" if dump is None else dump.declared_as,
+        )
         if progress is None:
             yield _initial_state(config, shared.start_ts, dump)
     except ApplierError as error:
@@ -140,10 +140,10 @@ def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> Che
     if dump is not None:
         whose = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
         return ok(BEGINNING, f"{whose}: {named_text(start_ts)}")
-    settings = config.source_settings()
-    if start_ts or (isinstance(settings, BinlogSettings) and settings.start):
+    kit = kit_of(config.source_settings())
+    if start_ts or kit.names_start:
         return of_error(BEGINNING, not_loaded(start_ts))
-    if isinstance(settings, BinlogSettings):
+    if not kit.may_begin_empty:
         return problem(BEGINNING, "no dump is loaded, and source.start is not set", LOAD)
     return warning(BEGINNING, NOT_LOADED, LOAD_FIRST)
 
@@ -173,12 +173,16 @@ def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding
         yield warning(REPLICA, detail, Remedy("check.list-quarantine", "Look at `applier quarantine list`"))
 
 
-def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozenset[TableName]) -> Iterator[CheckFinding]:
+def _tables(config: Config, sink: Sink, overview: Overview | None, shared: SharedFacts, patience_s: float) -> Iterator[CheckFinding]:
     """Run the table check on the replica's tables, and on those of the topics. Only what the replica knows stops a start."""
+    seen = shared.tables(patience_s)
     known = overview.progress.known_tables if overview is not None and overview.progress is not None else frozenset()
     tables = {name: TableName(*name) for name in known}
     new = [name for name in seen if name.fold() not in tables]
-    examined, upstream = sink if overview is not None else WithoutStatements(sink), _upstream(config)
+    examined, upstream = (
+        sink if overview is not None else WithoutStatements(sink),
+        kit_of(config.source_settings()).upstream_tables(config.source.selection()),
+    )
     guard = TableGuard(examined, config.acceptance, lambda *_, **__: None, upstream)
     try:
         guard.check(list(tables.values()), {})
@@ -194,7 +198,7 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
         return
     # Of a local database ``primary`` tells it, before there is one.
     if upstream is not None and not config.sink.kit.local:
-        changes = {table: what for table, what in upstream.silent_changes().items() if table in tables}
+        changes = {table: what for table, what in shared.silent_changes(patience_s).items() if table in tables}
         yield from lacking_keys(sink.foreign_keys(), changes, config.acceptance)
     expected = [*tables.values(), *new]
     present = sink.examine(expected) if expected else {}
@@ -203,8 +207,7 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, seen: frozens
     yield ok(TABLES, f"the table check passes for {count(len(present), 'table')}{absent}")
     # Topics show tables that have rows, and their CREATE may be in the same topics.
     if missing and not known and upstream is not None:
-        named = ", ".join(missing[:MOST_NAMED])
-        yield warning(TABLES, f"the sink lacks {count(len(missing), 'table')} of upstream, for instance {named}", LACKS_REMEDY)
+        yield warning(TABLES, f"the sink lacks {count(len(missing), 'table')} of upstream: {named_some(missing)}", LACKS_REMEDY)
 
 
 def lacking_keys(links: Sequence[KeyLink] | None, changes: Mapping[FoldedName, str], accept: Acceptance) -> Iterator[CheckFinding]:
@@ -214,16 +217,11 @@ def lacking_keys(links: Sequence[KeyLink] | None, changes: Mapping[FoldedName, s
     """
     groups = KeyGroups(links or (), accept)
     lacking = {what for table, what in changes.items() if not groups.group(table) and not accept.accepts(table, DifferenceKind.FOREIGN_KEY)}
-    named = ", ".join(sorted(lacking)[:MOST_NAMED]) + (", …" if len(lacking) > MOST_NAMED else "")
+    named = named_some(sorted(lacking))
     if lacking and links is None:
         yield problem(KEYS, f"the sink does not execute {named}", NOT_EXECUTED)
     elif lacking:
         yield warning(KEYS, f"the sink lacks {named}", LACKING_REMEDY)
-
-
-def _upstream(config: Config) -> UpstreamCatalogue | None:
-    settings = config.source_settings()
-    return UpstreamCatalogue(Server(settings), config.source.selection()) if isinstance(settings, BinlogSettings) else None
 
 
 @dataclass(frozen=True, slots=True)

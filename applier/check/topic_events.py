@@ -21,7 +21,7 @@ from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.port import Record, Source
 from applier.sources.ticdc.tso import physical_ms
-from applier.telemetry.wording import count, time_text
+from applier.telemetry.wording import MOST_NAMED, count, named_some, time_text
 
 TIMESTAMP_TYPE: Final = 7
 RECORDS: Final = 4_000
@@ -97,7 +97,6 @@ READ: Final = "topics: records"
 RESOLVED: Final = "topics: resolved events"
 LARGE: Final = "topics: large messages"
 POLL_S: Final = 0.3
-MOST_NAMED: Final = 5
 CHANGEFEED_REMEDY: Final = Remedy(
     "check.check-changefeed-writes-topics", "Check that the changefeed runs (cdc cli changefeed query), and that it writes to these topics"
 )
@@ -176,9 +175,8 @@ def resolved_findings(streams: Collection[Stream], fresh: frozenset[Stream], tai
         last = f"the newest one is of {time_text(newest)}" if newest else "the last records have none"
         yield warning(RESOLVED, f"no partition got one within {wait_s:g} s; {last}", CHANGEFEED_REMEDY)
     else:
-        named = ", ".join(f"{stream} ({_since(tail, stream)})" for stream in silent[:MOST_NAMED])
-        more = f" and {len(silent) - MOST_NAMED} more" if len(silent) > MOST_NAMED else ""
-        detail = f"{len(silent)} of {count(len(streams), 'partition')} got none within {wait_s:g} s, and others did: {named}{more}"
+        named = named_some([f"{stream} ({_since(tail, stream)})" for stream in silent])
+        detail = f"{len(silent)} of {count(len(streams), 'partition')} got none within {wait_s:g} s, and others did: {named}"
         yield problem(RESOLVED, detail, STALLED_REMEDY)
 
 

@@ -7,10 +7,9 @@ import typer
 
 from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
-from applier.cli.log_option import refuse_start_ts
-from applier.cli.log_place import ts_of_text
-from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, read_config, ts_of_time, tso
+from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, ms_of_time, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.position import source_kit, ts_of_text
 from applier.cli.remedy import DEFAULT_CONFIG, remedy_for
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
@@ -18,7 +17,6 @@ from applier.model.remedy import Remedy
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup
-from applier.sources.ticdc.tso import physical_ms
 from applier.telemetry.log import level_of, use_level
 from applier.telemetry.wording import count, ddls_text, duration, named_text, one_line
 
@@ -43,11 +41,12 @@ def catchup(  # noqa: PLR0913 - one parameter per option of the command line
     """
     if until_ts is not None and until_time is not None:
         raise ConfigError("--until-ts and --until-time cannot be combined", remedy=Remedy("cli.use-one-end", "Use one of them"))
-    until_time_ms = None if until_time is None else physical_ms(ts_of_time(until_time))
+    until_time_ms = None if until_time is None else ms_of_time(until_time)
     settings = read_config(config)
-    refuse_start_ts(settings, start_ts)
+    start = None if start_ts is None else Ts(start_ts)
+    source_kit(settings).refuse_start_ts(start)
     options = CatchupOptions(
-        start_ts=None if start_ts is None else Ts(start_ts),
+        start_ts=start,
         until_ts=ts_of_text(settings, until_ts),
         until_time_ms=until_time_ms,
         take_over=take_over,

@@ -6,10 +6,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from applier.cli.command_group import COMMANDS
-from applier.cli.log_option import is_log
-from applier.cli.log_place import ts_of_text, use_places_of
 from applier.cli.option import AcceptFuture, AsJson, ConfigPath, parse_table, read_config, refuse_future, ts_text
 from applier.cli.output import print_entries, print_line
+from applier.cli.position import ts_of_text, use_places_of
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
@@ -20,6 +19,7 @@ from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
+from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
@@ -69,8 +69,8 @@ def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTab
     with open_sink_of(settings) as sink:
         use_places_of(settings, sink)
         wanted = ts_of_text(settings, ts, sink)
-        if wanted is not None and not accept_future and not is_log(settings):
-            refuse_future(wanted)
+        if wanted is not None and not accept_future:
+            refuse_future(wanted, timeline_in_use())
         skip_by_time(sink, wanted, table)
 
 

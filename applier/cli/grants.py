@@ -11,8 +11,6 @@ from sqlalchemy import make_url
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
-from applier.config.binlog_source import BinlogSourceConfig
-from applier.config.kafka_source import KafkaSourceConfig
 from applier.mysql.grant_text import grants_of
 from applier.sinks.settings import SCHEMA
 
@@ -35,19 +33,14 @@ class _Text(NamedTuple):
     is_of_sink: bool = False
 
 
-def _of_source(config: Config) -> str:
-    return _name(config.source.url.get_secret_value()) if isinstance(config.source, BinlogSourceConfig) else ""
-
-
-def _of_upstream(config: Config) -> str:
-    source = config.source
-    return _name(source.upstream.get_secret_value()) if isinstance(source, KafkaSourceConfig) and source.upstream is not None else ""
+def _of_source(role: Role) -> Callable[[Config], str]:
+    return lambda config: config.source.users().get(role, "")
 
 
 TEXTS: Final = {
     Role.SINK: _Text("grants.sql", lambda config: _name(config.sink.full_url()), is_of_sink=True),
-    Role.BINLOG: _Text("grants_binlog.sql", _of_source),
-    Role.UPSTREAM: _Text("grants_upstream.sql", _of_upstream),
+    Role.BINLOG: _Text("grants_binlog.sql", _of_source(Role.BINLOG)),
+    Role.UPSTREAM: _Text("grants_upstream.sql", _of_source(Role.UPSTREAM)),
     Role.VERIFY: _Text("grants_verify.sql", lambda _: ""),
     Role.STATUS: _Text("grants_status.sql", lambda _: "", is_of_sink=True),
 }

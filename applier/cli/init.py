@@ -16,12 +16,12 @@ from applier.cli.remedy import DEFAULT_CONFIG, command_line
 from applier.config.draft import DEFAULT_NAME, BinlogDraft, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.config.source import BINLOG, KAFKA
-from applier.dump.log_place import start_of_dump
-from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
+from applier.sources.binlog.dump import start_of_dump
+from applier.sources.changefeed import moment_of
 from applier.telemetry.wording import named_text
 
 SERVERS: Final = "127.0.0.1:9092"

@@ -2,27 +2,27 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 
-from applier.cli.inspect_log import origins_in
 from applier.cli.inspect_option import Inspection, InspectOptions, ShownEvents, inspection_of
 from applier.cli.inspected import EventTable, Inspected, as_lines, as_objects, decode
-from applier.cli.log_option import LogGtid, LogPosition, is_log
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.position import LogGtid, LogPosition, source_kit
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
-from applier.model.position import Offset, Stream
-from applier.model.range_report import RangeId
+from applier.model.position import Stream
 from applier.model.remedy import Remedy
-from applier.sources.factory import binlog_decoder, open_source
+from applier.sources.kit import Records, SourceKit
 from applier.sources.peek import PeekChoice, follow, present_ranges, read_range
-from applier.sources.port import Record, Source
+from applier.sources.port import Source
+from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import count
 
 __all__ = ["Inspected", "as_lines", "as_objects", "decode", "inspect", "read"]
@@ -79,7 +79,8 @@ def inspect(  # noqa: PLR0913 - one option each
 
 
 def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # noqa: FBT001 - the option's value
-    table, unreadable, records = EventTable.of_terminal(of_log=is_log(settings)), 0, 0
+    of_log = not source_kit(settings).has_partitions
+    table, unreadable, records = EventTable.of_terminal(of_log=of_log), 0, 0
     left_out: dict[Stream, bool] = {}
     write = _write_objects if as_json else _lines_of(table)
     try:
@@ -97,10 +98,10 @@ def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # n
     if not as_json:
         # Not on standard output, which holds events only: it may be piped into another program.
         problems = f", {unreadable:,} unreadable" if unreadable else ""
-        of_each = "" if is_log(settings) else " of each partition"
+        of_each = "" if of_log else " of each partition"
         more = f" (the first {inspection.limit}{of_each}; --limit 0 shows all)" if any(left_out.values()) else ""
         # A topic that is quiet holds resolved events alone.
-        is_all = inspection.shown.resolved or inspection.shown.is_search or is_log(settings)
+        is_all = inspection.shown.resolved or inspection.shown.is_search or of_log
         hidden = "" if records or is_all else "; --resolved shows resolved events too"
         stderr_console().print(f"{count(records, 'record')}{problems}{more}{hidden}", highlight=False, soft_wrap=True)
 
@@ -135,38 +136,34 @@ def read_shown(
     settings: Config, inspection: Inspection, left_out: dict[Stream, bool], patience_s: float = PATIENCE_S
 ) -> Iterator[Inspected]:
     """Yield what is shown, stream by stream. ``left_out`` gets the streams that have more than ``limit``."""
-    # What the selection excludes stops no run, and no look at the log either.
-    decoder = binlog_decoder(settings.source.selection()) if is_log(settings) else None
-    with open_source(replace(settings.source_settings(), unreachable_after_s=patience_s), decoder) as source:
+    kit = source_kit(settings).with_patience(patience_s)
+    # What the selection excludes stops no run, and no look at a log either.
+    with kit.open(None if kit.has_partitions else kit.decoder(settings.source.selection())) as source:
+        decoded = partial(_decoded, kit, source, inspection)
         ranges = present_ranges(source, inspection.choice)
         is_tail = inspection.follows and inspection.choice.start is None and inspection.choice.since_ms is None
         for range_id in [] if is_tail else ranges:
-            yield from _first(source, range_id, inspection, left_out)
+            yield from _first(decoded(read_range(source, range_id)), range_id.stream, inspection, left_out)
         if inspection.follows:
-            yield from _followed(source, inspection, {one.stream: one.end for one in ranges})
+            ends = {one.stream: one.end for one in ranges}
+            yield from filter(None, map(inspection.shown.of, decoded(follow(source, inspection.choice, ends))))
 
 
-def _first(source: Source, range_id: RangeId, inspection: Inspection, left_out: dict[Stream, bool]) -> Iterator[Inspected]:
+def _first(found: Iterator[Inspected], stream: Stream, inspection: Inspection, left_out: dict[Stream, bool]) -> Iterator[Inspected]:
     """Yield the first records of a range that are shown; read no further."""
     number = 0
-    for inspected in _decoded(source, inspection, read_range(source, range_id)):
+    for inspected in found:
         chosen = inspection.shown.of(inspected)
         if chosen is None:
             continue
         number += 1
         if inspection.limit is not None and number > inspection.limit:
-            left_out[range_id.stream] = True
+            left_out[stream] = True
             return
         yield chosen
 
 
-def _decoded(source: Source, inspection: Inspection, records: Iterator[tuple[Stream, Record]]) -> Iterator[Inspected]:
-    wanted = records if inspection.transactions is None else inspection.transactions.of(records)
-    return decode(source.decoder, wanted, origins_in(source))
-
-
-def _followed(source: Source, inspection: Inspection, ends: Mapping[Stream, Offset]) -> Iterator[Inspected]:
-    for inspected in _decoded(source, inspection, follow(source, inspection.choice, ends)):
-        chosen = inspection.shown.of(inspected)
-        if chosen is not None:
-            yield chosen
+def _decoded(kit: SourceKit, source: Source, inspection: Inspection, records: Records) -> Iterator[Inspected]:
+    # Errors about records name their positions as the source does.
+    use_timeline(source.timeline)
+    return decode(source.decoder, inspection.records(records), kit.origin_of(source))

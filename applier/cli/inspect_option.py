@@ -1,23 +1,21 @@
 """What ``applier inspect`` is asked for: its options, what they mean for the source at hand, and which events they choose."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from applier.cli.inspect_log import ShownTransactions
 from applier.cli.inspected import Inspected, handle_key, plain_text
-from applier.cli.log_option import is_log, parse_gtid, parse_position, refuse_log_options
-from applier.cli.option import parse_table, ts_of_time
+from applier.cli.option import ms_of_time, parse_table
+from applier.cli.position import source_kit
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName
-from applier.model.position import Offset, Ts
+from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import is_asked_for
 from applier.model.topic_name import is_named
-from applier.sources.binlog.position import BinlogPosition
+from applier.sources.kit import AskedRecords, Records
 from applier.sources.peek import PeekChoice
-from applier.sources.ticdc.tso import physical_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +105,11 @@ class InspectOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """What is read, and what of it is shown. ``transactions``: of a binlog. ``limit``: shown records of each stream, None: all."""
+    """What is read, and what of it is shown. ``records`` passes the chosen ones. ``limit``: shown records of each stream, None: all."""
 
     choice: PeekChoice
     shown: ShownEvents
-    transactions: ShownTransactions | None = None
+    records: Callable[[Records], Records] = iter
     limit: int | None = None
     follows: bool = False
 
@@ -124,53 +122,26 @@ def inspection_of(settings: Config, options: InspectOptions) -> Inspection:
             f"--topic {options.topic} is not in source.topics",
             remedy=Remedy("cli.list-topics-to-inspect", f"The topics are: {', '.join(topics)}"),
         )
-    refuse_log_options(settings, options.position, options.gtid)
-    since = None if options.since is None else _time("--since", options.since)
-    until = None if options.until is None else _time("--until", options.until)
-    since_ms = None if since is None else physical_ms(since)
-    inspection = Inspection(
-        choice=PeekChoice(topic=options.topic, partition=options.partition, start=_start(settings, options), since_ms=since_ms),
+    since_ms = None if options.since is None else ms_of_time(options.since, "--since")
+    chosen = source_kit(settings).records(
+        AskedRecords(
+            start=options.start,
+            ts=None if options.ts is None else Ts(options.ts),
+            position=options.position,
+            gtid=options.gtid,
+            since_ms=since_ms,
+            until_ms=None if options.until is None else ms_of_time(options.until, "--until"),
+        )
+    )
+    return Inspection(
+        choice=PeekChoice(topic=options.topic, partition=options.partition, start=chosen.start, since_ms=since_ms),
         shown=ShownEvents(
             table=None if options.table is None else parse_table(options.table),
             keys=options.keys,
             ts=None if options.ts is None else Ts(options.ts),
+            since=chosen.since,
+            until=chosen.until,
             resolved=options.resolved,
         ),
+        records=chosen.of,
     )
-    if not is_log(settings):
-        return replace(inspection, shown=replace(inspection.shown, since=since, until=until))
-    if options.ts is not None:
-        raise ConfigError(
-            "--ts is for topics: a binlog has positions", remedy=Remedy("cli.use-position-or-gtid", "Use --position or --gtid")
-        )
-    transactions = ShownTransactions(
-        gtid=None if options.gtid is None else parse_gtid(options.gtid),
-        position=None if options.position is None else parse_position(options.position),
-        since_ms=since_ms,
-        until_ms=None if until is None else physical_ms(until),
-    )
-    return replace(inspection, transactions=transactions)
-
-
-def _start(settings: Config, options: InspectOptions) -> Offset | None:
-    text = options.start if options.position is None else options.position
-    if text is None:
-        return None
-    is_number = text.isascii() and text.isdecimal()
-    if is_log(settings) and not is_number:
-        return parse_position(text)
-    if is_log(settings):
-        # An error names a record by its offset. The server knows nothing of the servers that were followed before.
-        return Offset(BinlogPosition.of(int(text))._replace(generation=0).number)
-    if not is_number:
-        raise ConfigError(
-            f"--from is not an offset: {text!r}", remedy=Remedy("cli.write-whole-number", "Write a whole number, for instance --from 157")
-        )
-    return Offset(int(text))
-
-
-def _time(option: str, text: str) -> Ts:
-    try:
-        return ts_of_time(text)
-    except ConfigError as error:
-        raise ConfigError(error.message.replace("--until-time", option), remedy=error.remedy) from None

@@ -2,11 +2,11 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, assert_never
+from typing import Any, Final, assert_never
 
 import typer
 
@@ -15,19 +15,12 @@ from applier.model.event_json import event_to_json
 from applier.model.events import AdminEvent, DdlEvent, Event, Flag, Image, ResolvedEvent, RowEvent, Value
 from applier.model.position import Place, Stream, Ts
 from applier.model.timeline import moment_of
+from applier.sources.kit import OriginOf, RecordOrigin
 from applier.sources.port import Decoder, Record
 from applier.telemetry.log import utc_text
 from applier.telemetry.wording import count, one_line, time_text
 
 KEY_ONLY: Final = "  (handle key only)"
-
-
-class LogOrigin(NamedTuple):
-    """The transaction of a binlog that a record belongs to: its time, where it begins (``FILE:POSITION``), and its GTID, '' without."""
-
-    time_ms: int
-    position: str
-    gtid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +29,7 @@ class Inspected:
 
     place: Place
     content: Sequence[Event] | ProtocolError | NeedsOperator
-    origin: LogOrigin | None = None
-
-
-OriginOf: TypeAlias = Callable[[Record], LogOrigin | None]
+    origin: RecordOrigin | None = None
 
 
 def _of_a_topic(record: Record) -> None:
@@ -214,7 +204,7 @@ class EventTable:
         return line if self.width is None or len(line) <= self.width else line[: self.width - 1] + "…"
 
 
-def _when(origin: LogOrigin | None, ts: int | None) -> tuple[str, str]:
+def _when(origin: RecordOrigin | None, ts: int | None) -> tuple[str, str]:
     """Return an event's time, and its TSO or its GTID."""
     if origin is not None:
         return utc_text(moment_of(origin.time_ms)), origin.gtid

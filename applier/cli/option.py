@@ -9,14 +9,13 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from applier.config import Config, load_config, remove_from_environment
-from applier.config.source import KAFKA
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.position import MAX_TS, Stream, Ts
 from applier.model.remedy import Remedy
-from applier.sources.binlog.position import parse_place
-from applier.sources.binlog.timeline import StoredTimeline
-from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of, implausible, ts_at
+from applier.model.timeline import EPOCH, MILLISECOND, Timeline
+from applier.sources.factory import is_position, kit_of
+from applier.sources.ticdc.tso import implausible
 from applier.telemetry.foreign_text import capture_stderr
 from applier.telemetry.log import use_format, use_timeline
 from applier.telemetry.wording import time_text
@@ -64,9 +63,8 @@ def _now_ms() -> int:
 
 
 def ts_text(text: str) -> str:
-    """Check a timestamp of the command line: a TSO, or ``FILE:POS`` of a binlog. What it means, ``log_place.ts_of_text`` says."""
-    is_place = parse_place(text) is not None
-    if not is_place and not (text.isascii() and text.isdecimal() and int(text) <= MAX_TS):
+    """Check a timestamp of the command line: a TSO, or ``FILE:POS`` of a binlog. What it means, ``position.ts_of_text`` says."""
+    if not is_position(text) and not (text.isascii() and text.isdecimal() and int(text) <= MAX_TS):
         message = f"{text!r} is neither a TSO, such as 458173202432000001, nor a place in a binlog, such as mariadb-bin.000042:1234"
         raise typer.BadParameter(message)
     return text
@@ -86,25 +84,25 @@ def read_config(path: Path) -> Config:
     # At once: Spark's JVM and Python workers inherit the environment, which may hold the sink's password.
     remove_from_environment(os.environ)
     use_format(config.log.format)
-    use_timeline(TSO_TIMELINE if config.source.kind == KAFKA else StoredTimeline())
+    use_timeline(kit_of(config.source_settings()).timeline())
     if config.log.format == "json":
         capture_stderr()
     return config
 
 
-def ts_of_time(text: str) -> Ts:
-    """Return the TSO of an ISO 8601 time with its offset from UTC; ConfigError otherwise."""
+def ms_of_time(text: str, option: str = "--until-time") -> int:
+    """Return the milliseconds since the epoch of an ISO 8601 time with its offset from UTC; ConfigError otherwise."""
     remedy = Remedy("cli.write-time-with-offset", "Write a time with its offset from UTC, for instance 2025-06-01T12:00:00Z")
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise ConfigError(f"--until-time is not an ISO 8601 time: {text!r}", remedy=remedy) from None
+        raise ConfigError(f"{option} is not an ISO 8601 time: {text!r}", remedy=remedy) from None
     # No default zone: the machine's zone is rarely the right one, and a wrong limit applies too much.
     if when.tzinfo is None:
-        raise ConfigError(f"--until-time has no offset from UTC: {text!r}", remedy=remedy)
+        raise ConfigError(f"{option} has no offset from UTC: {text!r}", remedy=remedy)
     if when.timestamp() <= 0:
-        raise ConfigError(f"--until-time is before 1970: {text!r}", remedy=remedy)
-    return ts_at(when)
+        raise ConfigError(f"{option} is before 1970: {text!r}", remedy=remedy)
+    return (when - EPOCH) // MILLISECOND
 
 
 StreamName: TypeAlias = Annotated[str | None, typer.Option(metavar="TOPIC/PARTITION", help="Stream of the record.")]
@@ -122,13 +120,14 @@ AtTs: TypeAlias = Annotated[
 OfTable: TypeAlias = Annotated[
     str | None, typer.Option("--table", metavar="SCHEMA.TABLE", help="With --ts: only this table; SCHEMA. for a DDL of a schema.")
 ]
-CLOCK_S: Final = 60.0
+CLOCK_MS: Final = 60_000
 """A machine's clock may be behind upstream's by so much."""
 
 
-def refuse_future(ts: Ts) -> None:
-    """Refuse a timestamp that is later than now: a mistyped digit would skip events of next year. ConfigError."""
-    if datetime_of(ts).timestamp() > time.time() + CLOCK_S:
+def refuse_future(ts: Ts, timeline: Timeline) -> None:
+    """Refuse a TSO that is later than now: a mistyped digit would skip events of next year. ConfigError."""
+    time_ms = None if timeline.spells_offsets else timeline.time_ms(ts)
+    if time_ms is not None and time_ms > _now_ms() + CLOCK_MS:
         raise ConfigError(
             "the timestamp is later than now: nothing was committed at it yet",
             remedy=Remedy(

@@ -10,10 +10,9 @@ import typer
 from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
-from applier.cli.log_option import LogPosition
-from applier.cli.log_place import event_text, named_offset, record_text, use_places_of
 from applier.cli.option import AsJson, ConfigPath, EventIndex, RecordOffset, StreamName, parse_stream, read_config
 from applier.cli.output import print_entries, print_json, print_line
+from applier.cli.position import LogPosition, event_text, named_record, record_text, source_kit, use_places_of
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
@@ -24,8 +23,6 @@ from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.decoding import decoder_for
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
-from applier.sources.binlog.position import STREAM
-from applier.sources.factory import open_source, plain_decoder
 from applier.sources.port import Record
 from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, one_line, operator, printable, time_text
@@ -111,7 +108,7 @@ def retry(
 ) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink, open_source(settings.source_settings(), decoder_for(settings)) as source:
+    with open_sink_of(settings) as sink, source_kit(settings).open(decoder_for(settings)) as source:
         entries = _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event))
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()
@@ -174,8 +171,7 @@ def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decode
 
 def _decoded(settings: Config, entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
     stream, offset, _ = entry.event.place
-    decoder = plain_decoder(settings.source_settings())
-    return list(inspect.decode(decoder, [(stream, Record(offset, record.key, record.value))]))
+    return list(inspect.decode(source_kit(settings).decoder(), [(stream, Record(offset, record.key, record.value))]))
 
 
 def _b64(data: bytes | None) -> str | None:
@@ -190,7 +186,7 @@ def _record(settings: Config, sink: Sink, stream: str | None, offset: int | None
     """Return the record that the options name. ConfigError if they name none."""
     use_places_of(settings, sink)
     if position is not None and stream is None and offset is None:
-        return Place(STREAM, named_offset(settings, position, None, sink.load()))
+        return named_record(settings, position, None, sink.load())
     if stream is not None and offset is not None and position is None:
         return Place(parse_stream(stream), Offset(offset))
     raise ConfigError(

@@ -17,10 +17,12 @@ from applier.cli.remedy import DEFAULT_CONFIG, command_line
 from applier.config import Config
 from applier.model.errors import ConfigError, Fenced
 from applier.model.remedy import Remedy
+from applier.sinks.bookkeeping.replica_tables import DECISIONS, OTHERS
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
-from applier.telemetry.wording import count, operator
+from applier.sources.factory import stored_timeline
+from applier.telemetry.wording import count, operator, place_text
 
 replicas = typer.Typer(help=COMMANDS["replicas"])
 
@@ -42,7 +44,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "pause": "pause",
     "run_end": "end of a run",
 }
-KEPT_BY_RESET: Final = frozenset({"skip_word", "pause", "run_end"})
+KEPT_BY_RESET: Final = frozenset((*DECISIONS, *OTHERS))
 
 
 class StoredReplica(NamedTuple):
@@ -106,8 +108,8 @@ def _forget(settings: Config, name: str, kept: frozenset[str], forget: Callable[
     going = {table: rows for table, rows in found.holdings.items() if table not in kept}
     staying = {table: rows for table, rows in found.holdings.items() if table in kept}
     print_line(f"replica {name} in {settings.sink.address}: {found.state}")
-    print_line(f"  is deleted: {_counted(going) or 'nothing'}")
-    print_line(f"  stays: every replicated table with its rows{''.join(f', {part}' for part in [_counted(staying)] if part)}")
+    print_line(f"  deletes: {_counted(going) or 'nothing'}")
+    print_line(f"  keeps: {', '.join(filter(None, ['every replicated table with its rows', _counted(staying)]))}")
     if not yes:
         _ask(name)
     with _opened(settings, name) as sink:
@@ -164,5 +166,5 @@ def as_object(found: StoredReplica) -> dict[str, Any]:
 def as_lines(found: StoredReplica) -> list[str]:
     """Return a replica for people."""
     progress = found.overview.progress
-    at = "" if progress is None else f", checkpoint {progress.checkpoint_ts}"
+    at = "" if progress is None else f", checkpoint {place_text(progress.checkpoint_ts, stored_timeline(progress.source_state))}"
     return [f"{found.name}: {found.state}{at}", f"    {_counted(found.holdings)}"]

@@ -10,9 +10,6 @@ import typer
 
 from applier.cli import inspect, skip_list
 from applier.cli.ddl import SKIPPED_UNREAD, is_unfinished, open_sink_of, skip_by_time, write_skipped
-from applier.cli.inspect_log import origins_in
-from applier.cli.log_option import LogGtid, LogPosition, is_log
-from applier.cli.log_place import named_offset, record_text, ts_of_text, use_places_of
 from applier.cli.option import (
     AcceptFuture,
     AsJson,
@@ -26,6 +23,7 @@ from applier.cli.option import (
     refuse_future,
 )
 from applier.cli.output import print_entries, print_line
+from applier.cli.position import LogGtid, LogPosition, named_record, record_text, source_kit, ts_of_text, use_places_of
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.ddl import identity, same_ddl
@@ -38,10 +36,9 @@ from applier.model.segment import is_past
 from applier.model.topic_name import is_named
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
-from applier.sources.binlog.position import STREAM
-from applier.sources.factory import open_source, plain_decoder
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
+from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
 
 AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
@@ -89,8 +86,8 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
     choice = _choice(stream, offset, event, ts, table, (position, gtid))
     if choice.position is not None or choice.gtid is not None:
         settings = read_config(config)
-        place = named_offset(settings, choice.position, choice.gtid, _progress(settings))
-        skip_place(settings, STREAM, place, choice.event)
+        place = named_record(settings, choice.position, choice.gtid, _progress(settings))
+        skip_place(settings, place.stream, place.offset, choice.event)
     elif choice.stream is not None:
         skip_place(read_config(config), choice.stream, choice.offset, choice.event)
     else:
@@ -166,7 +163,8 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
         sink.overview()  # refuses a sink without bookkeeping, or with that of another version
         use_places_of(settings, sink)
         if choice.position is not None:
-            found = skip_list.chosen_by_place(sink, STREAM, named_offset(settings, choice.position, None, sink.load()), choice.event)
+            place = named_record(settings, choice.position, None, sink.load())
+            found = skip_list.chosen_by_place(sink, place.stream, place.offset, choice.event)
         elif choice.stream is not None:
             found = skip_list.chosen_by_place(sink, choice.stream, choice.offset, choice.event)
         else:
@@ -188,10 +186,11 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     # Before anything is written: a rule about a record that was applied would never match, and look as if it did.
     _check_not_passed(settings, stream, offset)
     _check_topic(settings, stream)
-    selection = settings.source.selection()
-    with open_source(settings.source_settings(), plain_decoder(settings.source_settings(), selection)) as source:
+    kit = source_kit(settings)
+    with kit.open(kit.decoder(settings.source.selection())) as source:
         record, decoder = _record(source, stream, offset, event), source.decoder
-        origin_of = origins_in(source)
+        origin_of = kit.origin_of(source)
+        use_timeline(source.timeline)
     events = _events(decoder, stream, record, event)
     ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}
     for ddl in ddls.values():
@@ -232,8 +231,8 @@ def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
 
 def skip_time(settings: Config, given: str, table: str | None, *, accept_future: bool) -> None:
     """Settle an unfinished or missed DDL in the ledger; else store a rule that skips all events with this timestamp."""
-    if not accept_future and not is_log(settings):
-        refuse_future(Ts(int(given)))
+    if not accept_future and given.isdecimal():
+        refuse_future(Ts(int(given)), source_kit(settings).timeline())
     with open_sink_of(settings) as sink:
         sink.migrate()
         use_places_of(settings, sink)

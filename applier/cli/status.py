@@ -11,6 +11,7 @@ from rich.live import Live
 
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line
+from applier.cli.position import source_kit
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.cli.status_view import View, as_lines, render_status
 from applier.model.errors import RetryableSinkError
@@ -40,7 +41,7 @@ def status(
     target = StatusTarget(
         sink=settings.sink_settings(),
         sink_address=settings.sink.address,
-        source=settings.source_settings(),
+        source=source_kit(settings),
         required_partitions=settings.source.required_partitions(),
         http=None if listen is None else (listen.reached_at, listen.port),
     )

@@ -13,7 +13,7 @@ from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.run_end import StoredEnd
-from applier.sources.binlog.log_view import LogStatus
+from applier.sources.kit import LogStatus
 from applier.sources.ticdc.tso import datetime_of
 from applier.status.health import Health, Verdict, verdict_of
 from applier.status.replica_status import ReplicaStatus, StreamSummary

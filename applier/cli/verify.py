@@ -13,7 +13,6 @@ from applier.cli.output import print_json, print_line, stderr_console
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.cli.verify_view import as_lines, as_object, watcher_for
 from applier.config import Config
-from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.choice import Consistency
 from applier.database.address import BadAddress
 from applier.model.errors import ConfigError, NeedsOperator
@@ -111,7 +110,7 @@ def compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
 
 def _patience(settings: Config) -> Patience:
     # The checkpoint of a binlog is a place, and never passes a time: what is on its way is looked for again after a moment.
-    return Patience(wait_s=LOG_WAIT_S) if isinstance(settings.source, BinlogSourceConfig) else Patience()
+    return Patience(wait_s=LOG_WAIT_S) if settings.source.has_whole_transactions else Patience()
 
 
 def _configured(settings: Config) -> tuple[SinkSettings, str]:

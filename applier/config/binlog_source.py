@@ -65,6 +65,8 @@ class BinlogSourceConfig(SelectedSource):
     """Rows events hold TIMESTAMPs as seconds since 1970."""
     new_collations: ClassVar[bool] = True
     dispatcher: ClassVar[None] = None
+    has_whole_transactions: ClassVar[bool] = True
+    """Its one stream holds each transaction whole: ``consistency = "row"`` has no use, and no row comes without those before it."""
     topics: ClassVar[tuple[str, ...]] = ("binlog",)
     """The one stream, by the name that messages give it."""
     start_ts: ClassVar[int] = 0
@@ -130,6 +132,10 @@ class BinlogSourceConfig(SelectedSource):
         if password is not None:
             url = url.set(password=password.get_secret_value())
         return url.render_as_string(hide_password=False)
+
+    def users(self) -> dict[str, str]:
+        """Return the user of the primary."""
+        return {"binlog": parse_server_url(self.url.get_secret_value()).username or ""}
 
     def upstream_settings(self) -> UpstreamSettings:
         """Return the primary: the sink is compared with it."""

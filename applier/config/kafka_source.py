@@ -117,6 +117,10 @@ class KafkaSourceConfig(SelectedSource):
         """Return where the objects of large rows are; None if no storage is configured."""
         return self.claim_check.settings()
 
+    def users(self) -> dict[str, str]:
+        """Return the user of upstream's database."""
+        return {} if self.upstream is None else {"upstream": parse_server_url(self.upstream.get_secret_value()).username or ""}
+
     def upstream_settings(self) -> UpstreamSettings | None:
         """Return where upstream is; None if no address is configured. Its ``repr`` hides the password."""
         if self.upstream is None:

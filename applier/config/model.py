@@ -4,7 +4,6 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
-from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.choice import Consistency
 from applier.config.ddl import DdlConfig
 from applier.config.http import HttpConfig
@@ -12,15 +11,13 @@ from applier.config.log import LogConfig
 from applier.config.run import RunConfig
 from applier.config.section import Section
 from applier.config.sink import SinkConfig
-from applier.config.source import SourceConfig
+from applier.config.source import SourceConfig, SourceSettings
 from applier.config.spark import SparkConfig
 from applier.config.value import refuse
 from applier.model.errors import ConfigError
 from applier.model.remedy import Remedy
 from applier.planner.table_check import Acceptance
 from applier.sinks.settings import SinkSettings
-from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.kafka.settings import KafkaSettings
 
 LOCAL_REMEDY: Final = Remedy("config.set-spark-master-local", 'Set spark.master = "local[*]", or use a sink on a server')
 SUBMITTED_REMEDY: Final = Remedy("config.submit-with-local-master", 'Run spark-submit with --master "local[*]", or use a sink on a server')
@@ -58,7 +55,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_rows(self) -> Self:
-        if self.sink.consistency is Consistency.ROW and isinstance(self.source, BinlogSourceConfig):
+        if self.sink.consistency is Consistency.ROW and self.source.has_whole_transactions:
             raise refuse(
                 'sink.consistency = "row" is for Kafka: a binlog is one stream of whole transactions',
                 Remedy("config.remove-sink-consistency", "Remove sink.consistency"),
@@ -115,10 +112,10 @@ class Config(Section):
             collations=self.ddl.collation_pairs,
             background=self.ddl.background,
             rows_ahead=self.sink.consistency is Consistency.ROW,
-            checks_rows=not isinstance(self.source, BinlogSourceConfig),
+            checks_rows=not self.source.has_whole_transactions,
             retries=retries,
         )
 
-    def source_settings(self) -> KafkaSettings | BinlogSettings:
+    def source_settings(self) -> SourceSettings:
         """Return the source's settings. Their ``repr`` hides secrets."""
         return self.source.settings(self.name)

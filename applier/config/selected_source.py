@@ -1,6 +1,6 @@
 """What ``[source]`` has for each kind of source: which tables, under which names, and what stops a run."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, model_validator
 
@@ -26,6 +26,7 @@ class SelectedSource(Section):
     on_unreadable: OnRejectedEvent = OnRejectedEvent.STOP
     """A record that cannot be read stops the run, or is stored in quarantine."""
     stall_after_s: Seconds = 60.0
+    has_whole_transactions: ClassVar[bool] = False
 
     @model_validator(mode="after")
     def _check_selection(self) -> Self:
@@ -47,6 +48,10 @@ class SelectedSource(Section):
     def upstream_settings(self) -> UpstreamSettings | None:
         """Return where upstream's own rows are; None: it is not said."""
         return None
+
+    def users(self) -> dict[str, str]:
+        """Return the database users that the section names, by what they are for (``applier grants``)."""
+        return {}
 
     def time_zone_warning(self) -> dict[str, Any] | None:
         """Return the facts of a warning if TIMESTAMP text of the zone can have two meanings, else None."""

@@ -14,7 +14,7 @@ from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
-from applier.sources.factory import decoder_of, range_reader
+from applier.sources.factory import kit_of, range_reader
 from applier.sources.port import Decoder
 
 PLACES = TopicPlaces()
@@ -61,7 +61,7 @@ class ChangelogSource(DataSource):
 
 
 def _decoder(options: ChangelogOptions) -> Decoder:
-    return decoder_of(options.kafka.protocol, options.claim_check)
+    return kit_of(options.kafka).decoder(claim_check=options.claim_check)
 
 
 def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:

@@ -5,14 +5,14 @@ from os import SEEK_END
 from pathlib import Path
 from typing import Final
 
-from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.model.errors import ConfigError
 from applier.model.remedy import Remedy
+from applier.sources.dump_text import PACKED, UNREADABLE, open_bytes
+from applier.telemetry.wording import named_some
 
 TAIL: Final = 8192
 BLOCK: Final = 1 << 20
-MOST_NAMED: Final = 5
 _DUMPERS: Final = (b"-- MySQL dump", b"-- MariaDB dump")
 _COMPLETED: Final = b"-- Dump completed"
 """The last line of both, unless they were told to write no comments. One that fails ends after any statement."""
@@ -28,7 +28,7 @@ def check_complete(inventory: Inventory, threads: int) -> None:
         raise ConfigError(
             "files of the dump are cut: they have no end",
             remedy=Remedy("dump.copy-dump-with-sizes", "Copy the dump again, or dump again. Compare the sizes of the files"),
-            files=", ".join(cut[:MOST_NAMED]),
+            files=named_some(cut),
             count=len(cut),
         )
 

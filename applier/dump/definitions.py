@@ -11,6 +11,7 @@ from typing import Final
 from applier.ddl import identity, policy
 from applier.ddl.cursor import Cursor
 from applier.ddl.parser import parse_or_none
+from applier.ddl.session_words import without_session_words
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import CreateTableStatement, ElementKind
 from applier.dump.statements import Piece, PieceKind
@@ -20,7 +21,6 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.selection import TableSelection, select_ddl
 from applier.sinks.port import Sink
-from applier.sources.binlog.ddl_text import without_session_words
 
 _TYPES: Final = {PieceKind.SCHEMA: 1, PieceKind.TABLE: 3, PieceKind.VIEW: 21}
 """TiDB's types of DDLs."""

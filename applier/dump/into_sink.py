@@ -7,7 +7,7 @@ has begun. While the load runs, and after one that failed, the bookkeeping says 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -18,26 +18,20 @@ from applier.dump.completeness import check_complete
 from applier.dump.definitions import Definitions
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loading import DumpLoad, LoadTarget, loading_of
-from applier.dump.log_place import start_of_dump
-from applier.dump.moment import METADATA, moment_of
 from applier.dump.numbering import check_files
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import TableName
-from applier.model.position import NO_TS, Ts
+from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
-from applier.sources.binlog.dump import as_of_log
-from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.state import SourceState
-from applier.sources.binlog.timeline import StoredTimeline, read_state
-from applier.sources.factory import open_source
+from applier.sources.changefeed import METADATA_FILES
+from applier.sources.factory import kit_of
 from applier.telemetry.log import use_timeline
-from applier.telemetry.wording import operator
+from applier.telemetry.wording import named_some, operator
 
 LOADER: Final = "applier"
-MOST_NAMED: Final = 5
 SLACK_S: Final = 60.0
 _TIMES: Final = re.compile(r"(Started|Finished) dump at: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
@@ -107,7 +101,7 @@ def _definitions(config: Config, sink: Sink, start_ts: Ts, options: LoadOptions)
         policies=config.ddl.policies,
         start_ts=start_ts,
         zone=options.time_zone,
-        to_log=as_of_log if isinstance(config.source_settings(), BinlogSettings) else None,
+        to_log=kit_of(config.source_settings()).dumped_ddl,
     )
 
 
@@ -131,66 +125,21 @@ def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]
         raise FatalSinkError(
             "the sink has not got all rows that the dump counts",
             remedy=Remedy("dump.load-with-overwrite", "Dump again, then load with --overwrite"),
-            wrong_rows=", ".join(wrong[:MOST_NAMED]),
+            wrong_rows=named_some(wrong),
         )
 
 
 def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
     """Return the timestamp of the dump. ConfigError: nobody tells it, or two tell different ones."""
-    settings = config.source_settings()
-    if isinstance(settings, BinlogSettings):
-        if given is not None:
-            raise ConfigError(
-                "--start-ts is for dumps of TiDB",
-                remedy=Remedy("dump.remove-start-ts-of-binlog", "Remove it: a dump says its place in the binlog itself"),
-            )
-        return _start_in_log(settings, directory)
-    moment = moment_of(directory) if given is None else None
-    start_ts = given if given is not None else None if moment is None else moment.start_ts
-    if start_ts is None:
-        raise ConfigError(
-            "the dump does not say its timestamp",
-            remedy=Remedy(
-                "dump.give-start-ts-of-dump",
-                "Give it with --start-ts TSO: the `Pos` of Dumpling's file metadata, or tidb_snapshot if you dumped with it",
-            ),
-            directory=directory,
-        )
-    if config.source.start_ts not in {NO_TS, start_ts}:
-        raise ConfigError(
-            "source.start_ts is not the timestamp of the dump",
-            remedy=Remedy("dump.remove-source-start-ts", "Remove source.start_ts: the dump's is used"),
-            configured=config.source.start_ts,
-            dump=start_ts,
-        )
-    return start_ts
-
-
-def place_in_log(settings: BinlogSettings) -> tuple[Ts, SourceState | None]:
-    """Return the place that ``settings.start`` names. ConfigError, SourceError, NeedsOperator: the server does not have it."""
-    with open_source(settings) as source:
-        point = source.start_point()
-    state = read_state(None if point is None else point.state)
-    # Messages about the place name its file from now on.
-    use_timeline(StoredTimeline.of(state))
-    return NO_TS if point is None else point.start_ts, state
-
-
-def _start_in_log(settings: BinlogSettings, directory: Path) -> Ts:
-    start_ts, state = place_in_log(replace(settings, start=start_of_dump(directory)))
-    if state is not None and state.has_gaps:
-        raise ConfigError(
-            "the server of source.url has logged transactions of the dump behind others that the dump does not have",
-            remedy=Remedy("dump.give-dumped-server-url", "Give the url of the server that was dumped, or dump this one"),
-            directory=directory,
-            gtid_set=state.gtid_set,
-        )
+    start_ts, timeline = kit_of(config.source_settings()).start_of_dump(directory, given, Ts(config.source.start_ts))
+    # Messages about the position name its file from now on.
+    use_timeline(timeline)
     return start_ts
 
 
 def check_file_times(directory: Path, inventory: Inventory) -> None:
     """Refuse files from before or after the dump: another dump into the same directory has left them. ConfigError names them."""
-    metadata = directory / METADATA[0]
+    metadata = directory / METADATA_FILES[0]
     if not metadata.is_file():
         return
     times = dict(_TIMES.findall(metadata.read_text(encoding="utf-8", errors="replace")))
@@ -210,7 +159,7 @@ def check_file_times(directory: Path, inventory: Inventory) -> None:
                 "dump.dump-into-empty-directory",
                 "Dump into an empty directory. If a copy has changed the times of the files, use --accept-file-times",
             ),
-            files=", ".join(foreign[:5]),
+            files=named_some(foreign),
             count=len(foreign),
         )
 

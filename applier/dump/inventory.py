@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from applier.dump.compressed import OTHERS, unpacked_name
 from applier.dump.whole_file import objects_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.remedy import Remedy
+from applier.sources.dump_text import OTHERS, unpacked_name
 
 IGNORED: Final = re.compile(
     r"\..*|(?!.*\.sql(\.\w+)?$)(metadata(\..*)?|.*-metadata|.*-checksum|checkpoint.*|README.*|.*\.log)", re.IGNORECASE

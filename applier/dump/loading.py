@@ -11,7 +11,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Protocol, Self, cast
 
-from applier.dump.compressed import PACKED, UNREADABLE, open_bytes
 from applier.dump.definitions import Definitions
 from applier.dump.inventory import DumpFile, FileKind, Inventory
 from applier.dump.statements import Piece, PieceKind, pieces
@@ -21,6 +20,7 @@ from applier.model.events import TableName
 from applier.model.remedy import Remedy
 from applier.sinks.registry import kit_of
 from applier.sinks.settings import SinkSettings
+from applier.sources.dump_text import PACKED, UNREADABLE, open_bytes
 
 NOTE_EVERY_S: Final = 5.0
 _DEFINING: Final = frozenset({PieceKind.SCHEMA, PieceKind.TABLE, PieceKind.VIEW, PieceKind.LEFT_OUT})

@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from applier.dump.compressed import open_text, unpacked_name
 from applier.dump.inventory import FileKind, Inventory
-from applier.dump.moment import METADATA
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.remedy import Remedy
+from applier.sources.changefeed import METADATA_FILES
+from applier.sources.dump_text import open_text, unpacked_name
+from applier.telemetry.wording import named_some
 
-MOST_NAMED: Final = 5
 _BOTH: Final = 13
 """Digits of a number of chunk and file."""
 _OF_FILE: Final = 4
@@ -56,7 +56,7 @@ def check_files(directory: Path, inventory: Inventory, *, accept_missing: bool) 
 
 def rows_by_metadata(directory: Path) -> dict[TableName, int]:
     """Return how many rows the metadata counts of each table; Dumpling's counts none."""
-    file = directory / METADATA[0]
+    file = directory / METADATA_FILES[0]
     if not file.is_file():
         return {}
     with open_text(file) as content:
@@ -108,6 +108,4 @@ def _number(path: Path) -> _Number | None:
 
 
 def _missing(message: str, remedy: Remedy, names: list[str]) -> ConfigError:
-    more = len(names) - MOST_NAMED
-    shown = ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return ConfigError(message, remedy=remedy, missing=shown, count=len(names))
+    return ConfigError(message, remedy=remedy, missing=named_some(names), count=len(names))

@@ -16,8 +16,8 @@ from applier.mysql.quoting import quote_identifier
 from applier.mysql.session import discard
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
+from applier.telemetry.wording import named_some
 
-MOST_NAMED: Final = 5
 _PRESENT: Final = text("SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = :schema_name")
 
 
@@ -87,7 +87,7 @@ def already_there(tables: Sequence[TableName]) -> NeedsOperator:
             "dump.rename-existing-tables",
             "Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
         ),
-        tables=_named(tables),
+        tables=named_some(tables),
     )
 
 
@@ -96,7 +96,7 @@ def not_all_rows(tables: Sequence[str]) -> FatalSinkError:
     return FatalSinkError(
         "tables of the sink do not hold all rows that were loaded into them",
         remedy=Remedy("dump.find-other-writer", "Look for somebody who writes to the sink's tables, then load again with --overwrite"),
-        tables=", ".join(tables[:MOST_NAMED]),
+        tables=named_some(tables),
     )
 
 
@@ -111,8 +111,3 @@ def _session(settings: SinkSettings) -> Iterator[Connection]:
 
 def _sql(name: str) -> str:
     return quote_identifier(name).replace(":", "\\:")
-
-
-def _named(tables: Sequence[TableName]) -> str:
-    more = len(tables) - MOST_NAMED
-    return ", ".join(map(str, tables[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from applier.dump.compressed import open_text
 from applier.model.events import TableName
+from applier.sources.dump_text import open_text
 
 _NAME: Final = r"(?:`((?:[^`]|``)+)`|(\w+))"
 HEADER_LINES: Final = 20

@@ -33,8 +33,7 @@ def choose_start(configured: Ts, components: Components) -> StartPoint:
     # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
     if progress is not None:
         return start
-    told = "" if dump is None or not dump.is_declared else dump.directory
-    start = source.start_point(NO_TS if dump is None else dump.start_ts, told) or start
+    start = source.start_point(NO_TS, "") or start if dump is None else source.start_point(dump.start_ts, dump.declared_as) or start
     if dump is None and start.start_ts:
         raise not_loaded(start.start_ts)
     return start

@@ -19,9 +19,7 @@ from applier.run.decoding import decoder_for, zone_of_sessions
 from applier.run.pause import refuse_paused
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.factory import open_source
-from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.factory import SourceSettings, kit_of
 from applier.sources.port import Source
 from applier.sources.ticdc.tso import later_by
 from applier.spark.failure import UNANSWERED, start_failed
@@ -84,11 +82,9 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 
 
 @contextmanager
-def open_components(
-    config: Config, settings: KafkaSettings | BinlogSettings, sink_settings: SinkSettings, watcher: Watcher
-) -> Iterator[Components]:
+def open_components(config: Config, settings: SourceSettings, sink_settings: SinkSettings, watcher: Watcher) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
-    with open_source(settings, decoder_for(config), zone_of_sessions(config)) as source, open_sink(sink_settings) as sink:
+    with kit_of(settings).open(decoder_for(config), zone_of_sessions(config)) as source, open_sink(sink_settings) as sink:
         use_timeline(source.timeline)
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from applier.config import Config
-from applier.config.binlog_source import BinlogSourceConfig
-from applier.sources.factory import binlog_decoder, decoder_of
+from applier.sources.factory import kit_of
 from applier.sources.port import Decoder
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.session_zone import SessionZone
@@ -12,11 +11,9 @@ from applier.upstream.session_zone import SessionZone
 
 def decoder_for(config: Config) -> Decoder:
     """Return the decoder. ConfigError: a package is missing that reads the claim-check storage, or an option of it is wrong."""
-    if isinstance(config.source, BinlogSourceConfig):
-        return binlog_decoder(config.source.selection())
     upstream = config.source.upstream_settings()
     lookup = None if upstream is None else TidbRowLookup(upstream)
-    return decoder_of(config.source.protocol, config.source.claim_check_settings(), lookup, config.source.selection())
+    return kit_of(config.source_settings()).decoder(config.source.selection(), config.source.claim_check_settings(), lookup)
 
 
 def zone_of_sessions(config: Config) -> Callable[[], str]:

@@ -34,6 +34,11 @@ class LoadedDump:
         """Whether other programs have loaded it."""
         return self.loader == DECLARED
 
+    @property
+    def declared_as(self) -> str:
+        """What the settings said when it was declared; '' for a dump that was loaded."""
+        return self.directory if self.is_declared else ""
+
 
 class LoadedDumpStore(Protocol):
     """Each call is a transaction of its own; none needs ownership."""

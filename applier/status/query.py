@@ -16,14 +16,12 @@ from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.kit import SourceKit
 from applier.status.replica_status import Findings, ReplicaStatus, build_status, status_of_run
-from applier.status.source_view import open_view
 from applier.telemetry.log import KAFKA_LOGGER_NAME
 
 KAFKA_LOGGER: Final = logging.getLogger(KAFKA_LOGGER_NAME)
-KAFKA_PATIENCE_S: Final = 3.0
+SOURCE_PATIENCE_S: Final = 3.0
 """Short: an operator waits for the answer, and the sink alone gives most of it."""
 RUN_PATIENCE_S: Final = 1.0
 SINK_PATIENCE_S: Final = 5
@@ -36,7 +34,7 @@ class StatusTarget:
 
     sink: SinkSettings
     sink_address: str
-    source: KafkaSettings | BinlogSettings
+    source: SourceKit
     required_partitions: Mapping[str, int] | PartitionLimits | None
     http: tuple[str, int] | None
 
@@ -47,7 +45,7 @@ class StatusQuery:
     def __init__(self, target: StatusTarget) -> None:
         self._target = target
         self._sink = open_sink(replace(target.sink, retries=0, lock_wait_timeout_s=SINK_PATIENCE_S, silence_s=0))
-        self._source = open_view(target.source, KAFKA_PATIENCE_S)
+        self._source = target.source.with_patience(SOURCE_PATIENCE_S).view()
 
     def ask(self) -> ReplicaStatus:
         """Return the status of the replica. SinkError if neither the sink nor a run on this machine answers."""

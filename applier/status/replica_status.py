@@ -14,10 +14,9 @@ from applier.model.timeline import Timeline, moment_of
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview
 from applier.sinks.run_end import StoredEnd
-from applier.sources.binlog.log_view import LogStatus
+from applier.sources.kit import LogStatus, SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.run_document import rounded
-from applier.status.source_view import SourceAnswer
 from applier.telemetry.run_state import lag_s as age_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from applier import __version__
 from applier.model.position import Offset, Ts
 from applier.model.timeline import Timeline, iso_at
-from applier.sources.binlog.timeline import read_state
+from applier.sources.factory import executed_set
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.stall import Stall
 
@@ -29,7 +29,7 @@ def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str,
         "checkpoint_ts": state.checkpoint_ts,
         "checkpoint_time": iso_at(state.checkpoint_ts, timeline),
         "checkpoint": timeline.text(state.checkpoint_ts),
-        "gtid_set": _gtid_set(state),
+        "gtid_set": executed_set(state.source_state),
         "watermark": state.watermark,
         "watermark_time": iso_at(state.watermark, timeline),
         "lag_s": rounded(state.lag_s(unix_s)),
@@ -86,12 +86,6 @@ def _stall(stall: Stall | None) -> dict[str, Any] | None:
     if stall is None:
         return None
     return {"stream": str(stall.stream), "resolved_ts": stall.resolved_ts, "silent_s": rounded(stall.silent_s)}
-
-
-def _gtid_set(state: RunState) -> str | None:
-    """Return the transactions that are applied, where the source has such a set."""
-    stored = read_state(state.source_state)
-    return stored.gtid_set or None if stored is not None else None
 
 
 def _position(offset: Offset, timeline: Timeline) -> str | None:

@@ -3,12 +3,15 @@
 import getpass
 import os
 import socket
+from collections.abc import Sequence
 from typing import Final
 
 from applier.model.position import NO_TS, Ts
 from applier.model.timeline import Timeline, moment_of
 from applier.telemetry.log import timeline_in_use, timestamp_text, utc_text
 
+MOST_NAMED: Final = 5
+"""So many things of one kind are named in a message or a finding."""
 WIDTH: Final = 160
 """A statement or a message is cut here where it must stay on one line."""
 
@@ -21,6 +24,12 @@ def count(number: int, noun: str) -> str:
 def ddls_text(done: int, skipped: int) -> str:
     """Write ``1 DDL``, ``1 DDL (27 skipped)``."""
     return count(done, "DDL") + (f" ({skipped:,} skipped)" if skipped else "")
+
+
+def named_some(names: Sequence[object]) -> str:
+    """Write the first names, and how many more there are: ``a, b, c, d, e and 3 more``."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(map(str, names[:MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def duration(seconds: float) -> str:

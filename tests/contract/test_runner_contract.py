@@ -23,8 +23,9 @@ from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_outcome import WriteState
+from applier.sources.changefeed import ChangefeedKit
 from applier.sources.claim_check.settings import ClaimCheckSettings
-from applier.sources.factory import decoder_of
+from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import batch as slices
@@ -411,7 +412,12 @@ def test_large_rows_are_found_wherever_the_tasks_run(make_runner: MakeRunner, st
         for number in range(2, 40):
             upstream.write(21, "shop", "orders", id=number, name=f"of upstream {number}")
         lookup = TidbRowLookup(UpstreamSettings(url=upstream.url))
-        runner = make_runner(source.reader, decoder_of("open-protocol", ClaimCheckSettings(storage=str(tmp_path)), lookup))
+        runner = make_runner(
+            source.reader,
+            ChangefeedKit(KafkaSettings(bootstrap_servers="unused", topics=("unused",), group_id="unused")).decoder(
+                claim_check=ClaimCheckSettings(storage=str(tmp_path)), lookup=lookup
+            ),
+        )
         range_id = RangeId(ONE, Offset(0), Offset(39))
         outcomes = list(runner.listen([ListenTask(range=range_id, floor_ts=Ts(1), buckets=BUCKETS)]))
         written = runner.apply(*stage.plan(outcomes, rows=rows))

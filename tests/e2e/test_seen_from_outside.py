@@ -52,7 +52,7 @@ def status_of(config, capsys, code=0):
 
 
 def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, capsys, monkeypatch):
-    for patience in ("KAFKA_PATIENCE_S", "RUN_PATIENCE_S"):
+    for patience in ("SOURCE_PATIENCE_S", "RUN_PATIENCE_S"):
         monkeypatch.setattr(status_query, patience, 60)
     world = small_upstream(71, "seen", transactions=20)
     middle = len(world.log) // 2

@@ -13,8 +13,9 @@ from applier.selection import EVERYTHING, TableSelection
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.factory import binlog_decoder, open_source
+from applier.sources.factory import open_source
 from applier.telemetry.observer import Observer, SilentObserver
 from tests.rig.local_replica import Replica
 from tests.rig.upstream import NAME, fence_of
@@ -88,7 +89,7 @@ class BinlogReplica:
 
     @contextmanager
     def _opened(self) -> Iterator[Replica]:
-        with open_source(self.source, binlog_decoder(self.selection)) as source:
+        with open_source(self.source, BinlogDecoder(self.selection)) as source:
             yield Replica(
                 self.url,
                 source,

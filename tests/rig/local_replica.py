@@ -6,7 +6,6 @@ from pathlib import Path
 
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
-from applier.dump.declared import told_by
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.planner.keyless import EqualRows, EqualRowsRule
@@ -22,6 +21,7 @@ from applier.sinks.port import Sink
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.kit import told_by
 from applier.sources.binlog.source import BinlogSource
 from applier.sources.binlog.timeline import read_state
 from applier.sources.port import Source

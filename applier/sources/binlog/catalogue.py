@@ -52,15 +52,16 @@ class UpstreamCatalogue:
 
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
         """Ask for each table by its name: the server opens no others then."""
-        if self._names is None:
-            self._names = self._sink_names()
-        return {table: self._definition(name) for table in tables if (name := self._names.get(table)) is not None}
+        names = self._sink_names()
+        return {table: self._definition(name) for table in tables if (name := names.get(table)) is not None}
 
     def _sink_names(self) -> dict[FoldedName, TableName]:
-        names = [TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES)]
-        # Of two tables with one name in the sink, the replica has the second one.
-        names.sort(key=self._selection.has)
-        return {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
+        if self._names is None:
+            names = [TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES)]
+            # Of two tables with one name in the sink, the replica has the second one.
+            names.sort(key=self._selection.has)
+            self._names = {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
+        return self._names
 
     def is_left_out(self, table: FoldedName) -> bool:
         """Ask the selection, by upstream's name; a table that was dropped since is taken to have the same one in the sink.
@@ -69,9 +70,7 @@ class UpstreamCatalogue:
         """
         if self._selection.is_everything:
             return False
-        if self._names is None:
-            self._names = self._sink_names()
-        name = self._names.get(table, TableName(*table))
+        name = self._sink_names().get(table, TableName(*table))
         return not self._selection.has(name) or bool(self._selection.ignored_rows(name))
 
     def check_names(self, tables: Collection[FoldedName]) -> None:

@@ -4,6 +4,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from os import SEEK_END
 from pathlib import Path
 from typing import IO, Final, NamedTuple
@@ -16,6 +17,8 @@ from applier.model.events import DdlEvent
 from applier.model.remedy import Remedy
 from applier.sources.binlog.ddl_text import completed, read_tree
 from applier.sources.binlog.query import DUMPED, ddl_type_of, refusal_of, unreadable
+from applier.sources.changefeed import HEADER_LINES
+from applier.sources.dump_text import open_text
 
 HEAD_BYTES: Final = 1 << 20
 """The place stands before the first table."""
@@ -135,3 +138,30 @@ def as_of_log(ddl: DdlEvent, zone: str) -> DdlEvent:
     except DdlSyntaxError as error:
         return replace(of_log, refusal=unreadable(str(error)))
     return replace(of_log, query=completed(tree, DUMPED), ddl_type=ddl_type_of(tree), refusal=refusal_of(tree, 0, 0))
+
+
+_CHANGES_THE_SINK: Final = re.compile(
+    r"^(?:CHANGE (?:MASTER|REPLICATION SOURCE) TO|SET @@GLOBAL\.GTID_PURGED|SET GLOBAL gtid_slave_pos)", re.MULTILINE | re.IGNORECASE
+)
+
+
+def start_of_dump(directory: Path) -> str:
+    """Return the value of ``source.start`` for the dump in a directory. ConfigError: it does not say its place, or there are several."""
+    file = file_of_dump(directory)
+    if file.name == METADATA:
+        return f"dump:{directory}"
+    if not file.is_file():
+        raise ConfigError("there is no such dump", remedy=DIRECTORY_REMEDY, directory=directory)
+    with open_text(file) as lines:
+        found = _CHANGES_THE_SINK.search("\n".join(islice(lines, HEADER_LINES)))
+    if found is not None:
+        raise ConfigError(
+            f"the dump would make a replica of the sink: {found[0]}",
+            remedy=Remedy(
+                "dump.dump-with-master-data",
+                "Dump with --master-data=2 (mariadb-dump), or with --source-data=2 --set-gtid-purged=COMMENTED (mysqldump)",
+            ),
+            file=file,
+        )
+    place_of_dump(str(file))
+    return f"dump:{file}"

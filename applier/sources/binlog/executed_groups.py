@@ -40,8 +40,7 @@ class SkippedGroups:
         if not self or group.end <= self.behind or not group.gtid or group.kind not in _WITH_CHANGES:
             return False
         if self.passed:
-            domain = domain_of(group.gtid)
-            return any(group.end <= end for gtid, end in self.passed.items() if domain_of(gtid) == domain)
+            return is_passed(group, self.passed)
         return Gtid.parse(group.gtid) in _parsed(self.gtid_set)
 
     def passed_behind(self, place: int) -> dict[str, int]:
@@ -50,6 +49,12 @@ class SkippedGroups:
 
 
 NONE_SKIPPED: Final = SkippedGroups()
+
+
+def is_passed(group: Group, passed: Mapping[str, int]) -> bool:
+    """Return whether a group of MariaDB ends at or before the last executed transaction of its domain."""
+    domain = domain_of(group.gtid)
+    return any(group.end <= end for gtid, end in passed.items() if domain_of(gtid) == domain)
 
 
 def domain_of(gtid: str) -> str:
@@ -109,8 +114,7 @@ class DomainSearch:
 
     def is_executed(self, group: Group) -> bool:
         """Return whether a group is executed, after the search: its domain is not passed yet."""
-        domain = domain_of(group.gtid)
-        return any(group.end <= end for gtid, end in self.ends.items() if domain_of(gtid) == domain)
+        return is_passed(group, self.ends)
 
 
 def _last(gtid_set: GtidSet) -> dict[str, Gtid]:

@@ -1,9 +1,7 @@
 """The log as ``applier status`` shows it: where the server writes, and how far a replica is behind. Reads no event."""
 
 import time
-from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Self
+from dataclasses import replace
 
 from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
@@ -13,37 +11,21 @@ from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPositi
 from applier.sources.binlog.server import LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.timeline import StoredTimeline, read_state
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogStatus:
-    """Where a replica stands in the log of its primary. ``end`` and ``behind_bytes`` are None while the server does not answer.
-
-    ``oldest_file``: the first file that the replica still reads. That is not the one of its position while XA transactions are prepared in
-    earlier files and not committed, and the sink does not keep them: ``prepared`` of them.
-    """
-
-    primary: str
-    position: str
-    gtid_set: str
-    end: str | None = None
-    behind_bytes: int | None = None
-    oldest_file: str = ""
-    prepared: int = 0
+from applier.sources.kit import LogStatus, SourceAnswer
 
 
 class LogView:
-    """Asks the server at each call; connects when it is first asked."""
+    """Implements ``SourceView``. Asks the server at each call; connects when it is first asked."""
 
     def __init__(self, settings: BinlogSettings) -> None:
         self._address = address_of(settings)
         self._server = Server(settings)
 
-    def stored(self, state: str | None) -> tuple[LogStatus | None, StoredTimeline]:
-        """Return what a stored state alone tells. None: the replica has no place yet."""
+    def stored(self, state: str | None) -> SourceAnswer:
+        """Return what a stored state alone tells: position and GTID set, of a replica that has them."""
         found = read_state(state)
         if found is None:
-            return None, StoredTimeline()
+            return SourceAnswer(None, StoredTimeline())
         position = BinlogPosition.of(found.place).text(found.base_name)
         needed = [place for xid, place in found.prepared.items() if xid not in found.kept]
         first = BinlogPosition.of(min([found.place, *needed]))
@@ -54,11 +36,11 @@ class LogView:
             oldest_file=file_name(found.base_name, first.file),
             prepared=len(needed),
         )
-        return status, StoredTimeline.of(found)
+        return SourceAnswer(None, StoredTimeline.of(found), status)
 
-    def asked(self, state: str | None) -> tuple[Listing, LogStatus | None, StoredTimeline]:
-        """Return what the server adds. SourceError: it does not answer, or a different server does."""
-        stored, status, timeline = read_state(state), *self.stored(state)
+    def ask(self, state: str | None) -> SourceAnswer:
+        """Return the end of the log too, and how many bytes lie before it. SourceError: no answer, or that of a different server."""
+        stored, status = read_state(state), self.stored(state).log
         if stored is not None and self._server.identity() != stored.server:
             raise SourceError(
                 "another server answers than the one that the replica has followed",
@@ -84,19 +66,13 @@ class LogView:
         if stored is not None and status is not None:
             behind = bytes_between(files, BinlogPosition.of(stored.place), place)
             status = replace(status, end=place.text(end.base_name), behind_bytes=behind)
-        return listing, status, replace(timeline, base_name=end.base_name, end=place.number, now_ms=int(time.time() * 1000))
+        timeline = StoredTimeline.of(stored)
+        timeline = replace(timeline, base_name=end.base_name, end=place.number, now_ms=int(time.time() * 1000))
+        return SourceAnswer(listing, timeline, status)
 
     def close(self) -> None:
         """Close the session."""
         self._server.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close."""
-        self.close()
 
 
 def bytes_between(files: list[LogFile], begin: BinlogPosition, end: BinlogPosition) -> int:

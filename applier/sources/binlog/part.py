@@ -15,8 +15,8 @@ from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.position import Place
 from applier.model.remedy import Remedy
 from applier.selection import SelectedTable
-from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP
-from applier.sources.binlog.rows_event import OPERATIONS, MappedTable
+from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, ROWS, TABLE_MAP
+from applier.sources.binlog.rows_event import MappedTable
 
 PART_BYTES: Final = 1 << 20
 """A transaction is divided into parts of about this size; an event is never divided."""
@@ -84,7 +84,6 @@ _NUMBER_END: Final = HEADER_BYTES + 6
 _NO_TABLE: Final = b"\xff\xff\xff\0\0\0"
 """The number of the table of a rows event without rows, which ends a statement."""
 _header = Struct("<4xB4xI").unpack_from
-_ROWS: Final = frozenset(OPERATIONS) | {PARTIAL_UPDATE_ROWS}
 _SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 162})
 """Events of a group that hold no rows: variables of a statement, XIDs, GTIDs, texts. What a statement does is in QUERY."""
 
@@ -121,7 +120,7 @@ def events_of(head: PartHead, value: bytes, know: KnowTable) -> Iterator[PartEve
         end = at + size
         if size < HEADER_BYTES or end > whole:
             raise ProtocolError.at(None, "framing", "an event of the binlog is too short or too long")
-        if kind in _ROWS:
+        if kind in ROWS:
             table = value[at + HEADER_BYTES : at + _NUMBER_END]
             if table != _NO_TABLE:
                 yield kind, at, end, number * ROWS_PER_EVENT, tables.get(table)

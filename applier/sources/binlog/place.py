@@ -130,8 +130,7 @@ class PlaceFinder:
         if lost := search.lost(held):
             raise _not_in_log(lost, self._server)
         self._walk_on(base_name, found, search.is_executed)
-        skipped = SkippedGroups(found.place, passed=search.ends)
-        return replace(skipped, passed=skipped.passed_behind(found.place))
+        return SkippedGroups(found.place, passed={gtid: end for gtid, end in search.ends.items() if end > found.place})
 
     def _searched(self, base_name: str, place: int, executed: GtidSet, before: GtidSet) -> DomainSearch:
         search, end = DomainSearch(executed, before), self.end()

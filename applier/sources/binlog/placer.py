@@ -23,7 +23,7 @@ from applier.model.events import (
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
-from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY
+from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY, ROWS
 from applier.sources.binlog.excluded_table import excluded
 from applier.sources.binlog.image_code import table_code
 from applier.sources.binlog.part import (
@@ -128,7 +128,7 @@ class BinlogPlacer:
                 run.end(PlacedEvent(offset, 0, ResolvedEvent(Ts(head.commit_ts))))
             for event in events_of(head, value, self._known_table):
                 kind, begin, end, index, table = event
-                if kind in OPERATIONS or kind == PARTIAL_UPDATE_ROWS:
+                if kind in ROWS:
                     self._add_rows(run, table, (offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
                 elif found := self._other(kind, value[begin:end], head):
                     run.end(*(PlacedEvent(offset, index, one) for one in found))
@@ -183,7 +183,7 @@ class BinlogPlacer:
     def _each_of(self, place: Place, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
         kind, begin, end, index, table = event
         try:
-            if kind not in OPERATIONS and kind != PARTIAL_UPDATE_ROWS:
+            if kind not in ROWS:
                 return [(index, found) for found in self._other(kind, value[begin:end], head)]
             run = _Run()
             self._add_rows(run, table, (place.offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))

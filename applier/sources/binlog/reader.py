@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Final, TypeAlias
 
-from applier.model.errors import NeedsOperator, SourceError
+from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
@@ -23,7 +23,7 @@ from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, BinlogPosition
 from applier.sources.binlog.prepared_rows import NOTHING_KEPT, KeptTransactions, PreparedPlace, PreparedRows
-from applier.sources.binlog.refusal import is_about_content, reset_log, wrong
+from applier.sources.binlog.refusal import explained, reset_log, wrong
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.walk import LogLookup, numbered
@@ -175,16 +175,8 @@ class RangeReading:
             is_over = now_s - self._failing_since_s > self._log.settings.unreachable_after_s or attempts > ATTEMPTS
             is_over = is_over or error.kind is not FailureKind.UNREACHABLE
         if is_over:
-            raise self._explained(error) from error
+            raise explained(error, self._log.server_end, self._end & ~GENERATIONS, self._log.text(self._end)) from error
         time.sleep(_PAUSES_S[min(attempts, len(_PAUSES_S)) - 1])
-
-    def _explained(self, error: SourceError) -> SourceError:
-        """Return the error of a reset in place of what that has made of the events: they look damaged."""
-        try:
-            is_reset = is_about_content(error) and self._log.server_end() < self._end & ~GENERATIONS
-        except (SourceError, NeedsOperator):
-            return error
-        return reset_log(self._log.text(self._end)) if is_reset else error
 
     def _drop(self) -> None:
         stream, self.stream = self.stream, None

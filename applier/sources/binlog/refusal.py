@@ -1,9 +1,10 @@
 """What a server that ends a dump means by it, and what is wrong with what it has sent."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
-from applier.model.errors import SourceError
+from applier.model.errors import NeedsOperator, SourceError
 from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.errors import DENIED
@@ -39,6 +40,17 @@ def reset_log(at: str = "") -> SourceError:
 def is_about_content(error: SourceError) -> bool:
     """Return whether an error is about what a server has sent. A dump that was open at a reset goes on in a file of other events."""
     return error.kind not in {FailureKind.UNREACHABLE, FailureKind.REFUSED, FailureKind.OTHER_SERVER, FailureKind.PURGED}
+
+
+def explained(error: SourceError, end: Callable[[], int], known: int, at: str = "") -> SourceError:
+    """Return the error of a reset in place of what that has made of the events: they look damaged.
+
+    ``end`` asks the server where its log ends; it was read up to ``known`` before.
+    """
+    try:
+        return reset_log(at) if is_about_content(error) and end() < known else error
+    except (SourceError, NeedsOperator):
+        return error
 
 
 def is_refusal(payload: memoryview) -> bool:

@@ -18,7 +18,7 @@ from applier.sources.binlog.event import FORMAT_DESCRIPTION, HEARTBEATS, BinlogE
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.journal import Beginning, EndedGroup, Journal, ended_group
 from applier.sources.binlog.position import FILE_BITS
-from applier.sources.binlog.refusal import is_about_content, reset_log
+from applier.sources.binlog.refusal import explained, reset_log
 
 LOGGER: Final = logging.getLogger("applier.binlog")
 
@@ -151,7 +151,7 @@ class Scan:
                     self._walk()
                 except SourceError as error:
                     if error.kind is not FailureKind.UNREACHABLE:
-                        raise self._explained(error) from error
+                        raise explained(error, self._session.end, self._journal.last) from error
                     self._wait_for_server(error)
         except ApplierError as error:
             self._fail(error)
@@ -159,13 +159,6 @@ class Scan:
             self._fail(InvariantViolation("the scan of the binlog failed", cause=repr(error)), error)
         finally:
             self._session.close()
-
-    def _explained(self, error: SourceError) -> SourceError:
-        """Return the error of a reset in place of what that has made of the events: they look damaged."""
-        try:
-            return reset_log() if is_about_content(error) and self._session.end() < self._journal.last else error
-        except SourceError:
-            return error
 
     def _wait_for_server(self, error: SourceError) -> None:
         if self._lost is None:

@@ -94,7 +94,9 @@ class BinlogSource:
         """The reading part, for executors: it knows where the XA transactions were prepared that may be committed."""
         place = self._place
         if place is None or self._scan is None:
-            return BinlogRangeReader(self._settings, self._finder.end().base_name, {}, self._server.identity())
+            base_name = self._finder.end().base_name
+            self._timeline.name(0, base_name)
+            return BinlogRangeReader(self._settings, base_name, {}, self._server.identity())
         with self._scan.journal() as journal:
             prepared, files = journal.ever_prepared(), journal.files
         kept = self._keeper.kept if self._keeper is not None else NOTHING_KEPT
@@ -124,10 +126,10 @@ class BinlogSource:
     def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint:
         """Return the place of the dump that was loaded; without one, where ``source.start`` lets a new replica begin."""
         require(self._server)
-        # The dump's directory may be gone since, and "now" is later.
-        start = BinlogPosition.of(loaded).text(self._finder.end().base_name) if loaded else self._settings.start
-        # The server may have logged some of them behind others: one place does not say which.
-        start = declared if declared.startswith(GTIDS) else start
+        if declared.startswith(GTIDS):  # the server may have logged some of them behind others: one position does not say which
+            start = declared
+        else:  # the dump's directory may be gone since, and "now" is later
+            start = BinlogPosition.of(loaded).text(self._finder.end().base_name) if loaded else self._settings.start
         if named := parse_place(start):
             self._timeline.name(0, named[0])
         place = start_place(start, self._server, self._finder)

@@ -7,6 +7,7 @@ from applier.check.primary import examine_primary
 from applier.check.shared_facts import SharedFacts
 from applier.config import load_config
 from applier.model.finding import Severity
+from applier.model.position import Ts
 from applier.sinks.registry import open_sink
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
@@ -108,3 +109,14 @@ def test_a_place_that_is_purged_and_foreign_keys_with_actions_are_told_before_a_
     gone = whole(primary, sqlite_sink)["primary: position"]
     assert gone.level is Severity.ERROR
     assert "purged" in gone.detail
+
+
+def test_a_declared_set_of_gtids_is_examined_as_a_run_finds_it(primary, sqlite_sink):
+    primary.run("CREATE DATABASE declared_set")
+    config = load_config(
+        None, {"source": {"kind": "binlog", "url": primary.url, "start": "now"}, "sink": {"url": sqlite_sink}}, environment={}
+    )
+    shared = SharedFacts(start_ts=Ts((999_999 << 32) + 4), declared=f"gtid:{primary.gtid()}")
+    shared.set_progress(None)
+    found = {one.check: one for one in examine_primary(config, config.source_settings(), shared, patience_s=10)}
+    assert found["primary: position"].level is Severity.OK

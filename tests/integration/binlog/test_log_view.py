@@ -1,5 +1,7 @@
 """``applier status`` asks the primary where it writes, and reads no event of its log."""
 
+from contextlib import closing
+
 import msgspec
 import pytest
 
@@ -34,13 +36,13 @@ def test_a_replica_is_as_far_behind_as_the_server_has_written_since(primary):
     settings = BinlogSettings(url=primary.url)
     with Server(settings) as server:
         state = state_of(primary, server)
-    with LogView(settings) as view:
-        listing, status, timeline = view.asked(state.text())
+    with closing(LogView(settings)) as view:
+        listing, timeline, status = view.ask(state.text())
         assert (status.behind_bytes, status.end, status.gtid_set) == (0, status.position, primary.gtid())
         assert listing.extents[STREAM].end == state.place
         assert timeline.time_ms(Ts(state.place)) == timeline.now_ms
         primary.run("CREATE DATABASE behind", "FLUSH BINARY LOGS", "DROP DATABASE behind")
-        listing, status, timeline = view.asked(state.text())
+        listing, timeline, status = view.ask(state.text())
         assert status.end == primary.place()
         assert 100 < status.behind_bytes < 5_000
         assert timeline.text(Ts(state.place)) == status.position
@@ -51,5 +53,5 @@ def test_another_server_is_not_taken_for_the_one_that_was_followed(primary):
     with Server(settings) as server:
         state = state_of(primary, server)
     other = msgspec.structs.replace(state, server="elsewhere")
-    with LogView(settings) as view, pytest.raises(SourceError, match="another server answers"):
-        view.asked(other.text())
+    with closing(LogView(settings)) as view, pytest.raises(SourceError, match="another server answers"):
+        view.ask(other.text())

@@ -60,8 +60,8 @@ def test_tables_of_a_primary_that_no_load_has_made_are_named(tmp_path, monkeypat
     config = load_config(None, {"source": source, "sink": {"url": f"sqlite:///{file}"}}, environment={})
     # The server's answers: nothing that the table check needs.
     monkeypatch.setattr(UpstreamCatalogue, "check_names", lambda *_: None)
-    monkeypatch.setattr(UpstreamCatalogue, "silent_changes", lambda _: {})
+    shared.set_silent_changes({})
     shared.set_tables(frozenset({TableName("shop", "a"), TableName("shop", "b"), TableName("shop", "c")}))
     found = [finding for finding in examine_sink(config, shared, patience_s=1) if finding.check == TABLES]
     assert [finding.level for finding in found] == [Severity.OK, Severity.WARNING]
-    assert "2 tables of upstream, for instance shop.b, shop.c" in found[1].detail
+    assert "2 tables of upstream: shop.b, shop.c" in found[1].detail

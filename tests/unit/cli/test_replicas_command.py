@@ -1,6 +1,7 @@
 """``applier replicas``: what is listed, what a reset and a removal delete, and when they refuse."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from applier.sinks.loaded_dump import DECLARED, LoadedDump
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.quarantine import SkipRule
 from applier.sinks.registry import open_sink
+from applier.sources.binlog.state import SourceState
 
 TS = Ts(458173202432000001)
 
@@ -60,7 +62,7 @@ def test_replicas_are_listed_with_what_is_stored_of_them(begun, capsys):
     assert (found["name"], found["checkpoint_ts"], found["paused"]) == ("orders", TS + 1, True)
     assert found["stored"] == {"progress": 1, "stream": 1, "known_table": 1, "loaded_dump": 1, "skip_word": 1, "pause": 1}
     assert call(begun, "list") == 0
-    assert f"orders: stopped, paused, checkpoint {TS + 1}" in capsys.readouterr().out
+    assert "orders: stopped, paused, checkpoint 2025-05-21 01:47:42.500Z" in capsys.readouterr().out
 
 
 def test_a_reset_forgets_how_far_the_replica_is_and_keeps_decisions_and_epoch(begun, capsys):
@@ -68,8 +70,8 @@ def test_a_reset_forgets_how_far_the_replica_is_and_keeps_decisions_and_epoch(be
         epoch = sink.load().fence.epoch
     assert call(begun, "reset", "--yes") == 0
     shown = capsys.readouterr().out
-    assert "is deleted: 1 checkpoint, 1 position, 1 known table, 1 recorded load" in shown
-    assert "stays: every replicated table with its rows, 1 skip rule, 1 pause" in shown
+    assert "deletes: 1 checkpoint, 1 position, 1 known table, 1 recorded load" in shown
+    assert "keeps: every replicated table with its rows, 1 skip rule, 1 pause" in shown
     assert "applier load" in shown
     (found,) = listed(begun, capsys)
     assert (found["checkpoint_ts"], found["stored"]) == (None, {"skip_word": 1, "pause": 1, "run_end": 1})
@@ -111,3 +113,16 @@ def test_a_sink_without_bookkeeping_is_not_given_one(config, capsys, tmp_path):
     assert call(config, "list") == 4
     assert "applier migrate" in capsys.readouterr().err
     assert not (tmp_path / "r.db").exists()
+
+
+def test_a_checkpoint_is_listed_as_the_source_of_that_replica_spells_it(begun, capsys):
+    place = Ts((42 << 32) + 1_000)
+    state = SourceState(is_mariadb=True, server="1", generation=0, base_name="mariadb-bin", place=place, gtid_set="0-1-7")
+    with open_sink(replace(load_config(begun, environment={}).sink_settings(), name="of_a_log")) as sink:
+        sink.acquire()
+        sink.begin(place, state.text())
+    assert call(begun, "list") == 0
+    shown = capsys.readouterr().out
+    assert "of_a_log: stopped" in shown
+    assert "checkpoint mariadb-bin.000042:1000\n" in shown
+    assert f"(ts {TS + 1})" in shown

@@ -35,7 +35,7 @@ def url(tmp_path):
 
 @pytest.fixture
 def configured(tmp_path, url, monkeypatch):
-    monkeypatch.setattr(status_query, "KAFKA_PATIENCE_S", 0.3)
+    monkeypatch.setattr(status_query, "SOURCE_PATIENCE_S", 0.3)
 
     def write(servers=NOBODY, listen="off"):
         path = tmp_path / "applier.toml"
@@ -83,7 +83,7 @@ def test_the_sink_alone_suffices(configured, owned, capsys):
 
 
 def test_kafka_adds_the_ends(configured, owned, mock_kafka, capsys, monkeypatch):
-    monkeypatch.setattr(status_query, "KAFKA_PATIENCE_S", 60)
+    monkeypatch.setattr(status_query, "SOURCE_PATIENCE_S", 60)
     producer = Producer({"bootstrap.servers": mock_kafka})
     producer.produce("status", b"value", partition=0)
     assert producer.flush(60) == 0

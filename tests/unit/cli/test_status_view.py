@@ -11,10 +11,10 @@ from applier.model.position import Listing, Offset, PartitionExtent, Stream, Str
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.pause import Pause
 from applier.sinks.run_end import RunEnd, StoredEnd
+from applier.sources.kit import SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.health import Health, verdict_of
 from applier.status.replica_status import Findings, build_status, status_of_run
-from applier.status.source_view import SourceAnswer
 from tests.unit.status.test_replica_status import LIVE, NOON_MS, NOW_S, OVERVIEW, OWNER, PROGRESS, replica_status
 
 WIDTHS = (80, 120)

@@ -14,8 +14,9 @@ from applier.dataframe.reading import RangeRows, StreamReader
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError, ProtocolError, SourceError
 from applier.model.position import Offset, Place, Stream
+from applier.sources.changefeed import ChangefeedKit
 from applier.sources.claim_check.settings import ClaimCheckSettings
-from applier.sources.factory import decoder_of
+from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.sources.ticdc.tso import physical_ms
@@ -96,7 +97,9 @@ def test_a_claim_check_row_has_the_columns_of_its_object(tmp_path):
     key, value = record((head(), {"u": whole}))
     (tmp_path / "x.json").write_bytes(dump({"key": b64encode(key).decode(), "value": b64encode(value).decode()}))
     announced = (head(ccl="s3://elsewhere/x.json"), {"u": {"id": integer_key(1)}})
-    decoder = decoder_of("open-protocol", ClaimCheckSettings(storage=str(tmp_path)))
+    decoder = ChangefeedKit(KafkaSettings(bootstrap_servers="unused", topics=("unused",), group_id="unused")).decoder(
+        claim_check=ClaimCheckSettings(storage=str(tmp_path))
+    )
     first, second = rows((head(), {"u": {"id": integer_key(5)}}), announced, decoder=decoder)
     assert (first["after"], json.loads(second["after"])) == ('{"id":5}', {"id": 1, "body": "long"})
 

@@ -6,11 +6,11 @@ import pytest
 import zstandard
 
 from applier.dump.completeness import check_complete
-from applier.dump.compressed import open_text
 from applier.dump.inventory import inventory_of
-from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.sources.changefeed import moment_of
+from applier.sources.dump_text import open_text
 from tests.rig.dump_directory import HEADER, TS, dumpling
 
 ROWS = "shop.orders.000000001.sql"

@@ -3,9 +3,9 @@
 import pytest
 
 from applier.dump.inventory import FileKind, inventory_of
-from applier.dump.moment import moment_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
+from applier.sources.changefeed import moment_of
 from tests.rig.dump_directory import DUMPLING, HEADER, MYDUMPER, TS, dumpling
 
 

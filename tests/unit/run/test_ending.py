@@ -109,7 +109,7 @@ def test_a_broker_that_stays_away_ends_a_run_with_75_and_status_says_why_though_
     tmp_path, settings, capsys, monkeypatch
 ):
     monkeypatch.setattr(daemon, "KAFKA_PATIENCE_S", 0.3)
-    monkeypatch.setattr(query, "KAFKA_PATIENCE_S", 0.3)
+    monkeypatch.setattr(query, "SOURCE_PATIENCE_S", 0.3)
     config = tmp_path / "applier.toml"
     sections = f'[source]\nbootstrap_servers = "127.0.0.1:1"\ntopics = ["t"]\n[sink]\nurl = "{settings.url}"\n[http]\nlisten = "off"\n'
     config.write_text(sections + "[run]\nretry_for_s = 0.1\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """What ``applier status`` says of a replica of a binlog."""
 
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -9,16 +10,16 @@ from applier.cli.status_view import as_lines
 from applier.model.position import Listing, Offset, PartitionExtent, StreamPosition, Ts
 from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress
-from applier.sources.binlog.log_view import LogStatus, LogView, bytes_between
+from applier.sources.binlog.log_view import LogView, bytes_between
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.server import LogFile
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.timeline import StoredTimeline, read_state
+from applier.sources.kit import LogStatus, SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_status import Findings, as_object, build_status
 from applier.status.run_document import run_document
-from applier.status.source_view import SourceAnswer
 from applier.telemetry.metric import GAUGES
 from applier.telemetry.run_state import RunState
 
@@ -116,10 +117,10 @@ def test_files_that_prepared_transactions_still_need_are_shown():
         gtid_set="0-1-7",
         prepared={"X'61',X'',1": earlier},
     )
-    with LogView(settings) as view:
-        log, _ = view.stored(state.text())
-        nothing, _ = view.stored(SourceState.parse(state.text().replace("\"X'61',X'',1\":" + str(earlier), "")).text())
-        of_sink, _ = view.stored(structs.replace(state, kept=["X'61',X'',1"]).text())
+    with closing(LogView(settings)) as view:
+        log = view.stored(state.text()).log
+        nothing = view.stored(SourceState.parse(state.text().replace("\"X'61',X'',1\":" + str(earlier), "")).text()).log
+        of_sink = view.stored(structs.replace(state, kept=["X'61',X'',1"]).text()).log
     assert (of_sink.oldest_file, of_sink.prepared) == ("mariadb-bin.000042", 0)
     assert (log.oldest_file, log.prepared) == ("mariadb-bin.000040", 1)
     assert (nothing.oldest_file, nothing.prepared) == ("mariadb-bin.000042", 0)

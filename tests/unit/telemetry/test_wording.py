@@ -8,7 +8,7 @@ from applier.model.remedy import Remedy
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.timeline import StoredTimeline
 from applier.telemetry.log import spelled, timeline_in_use, use_timeline
-from applier.telemetry.wording import WIDTH, count, duration, named_text, one_line, time_text
+from applier.telemetry.wording import WIDTH, count, duration, named_some, named_text, one_line, time_text
 
 PLACE = BinlogPosition(0, 42, 157).number
 
@@ -76,3 +76,10 @@ def test_a_command_of_a_remedy_names_a_place_of_a_binlog_as_it_is_shown():
 def test_a_place_of_a_binlog_is_written_with_its_time_if_that_is_known():
     assert named_text(Ts(PLACE)) == "mariadb-bin.000042:157 (2023-11-14 22:13:20.000Z)"
     assert (time_text(Ts(PLACE - 1)), named_text(Ts(PLACE - 1))) == ("mariadb-bin.000042:156", "mariadb-bin.000042:156")
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, ""), (1, "0"), (5, "0, 1, 2, 3, 4"), (6, "0, 1, 2, 3, 4 and 1 more"), (2_005, "0, 1, 2, 3, 4 and 2,000 more")]
+)
+def test_the_first_of_many_names_are_written_and_the_others_are_counted(number, shown):
+    assert named_some(range(number)) == shown
