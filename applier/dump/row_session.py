@@ -17,11 +17,11 @@ from applier.dump.target_tables import TargetTables
 from applier.dump.vectors import with_vectors
 from applier.model.errors import SinkError
 from applier.model.events import TableName
+from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
 from applier.mysql.quoting import quote_identifier
 from applier.mysql.session import discard, execute_text
 from applier.planner.statement import Phase, Statement
-from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.warnings import HARMLESS, judge_warnings
 from applier.sinks.settings import SinkSettings

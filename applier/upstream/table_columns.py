@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias
 from applier.model.errors import NeedsOperator
 from applier.model.events import ColumnShape, Flag, Shape, TableName, Value
 from applier.model.remedy import Remedy
+from applier.mysql.catalogue import labels_of
 from applier.mysql.quoting import quote_identifier
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.sinks.mysql.catalogue import labels_of
 
 Read: TypeAlias = Callable[[bytes], Value]
 Shown: TypeAlias = Mapping[str, Any]

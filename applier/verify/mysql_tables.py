@@ -10,18 +10,14 @@ from applier.ddl.column_type import ColumnType
 from applier.ddl.cursor import Cursor
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.events import TableName
-from applier.mysql.information_schema import CatalogueView, Row, read_view
+from applier.mysql.catalogue import TABLES, Row, describe_with_rows, read_view
 from applier.mysql.session_variables import SQL_MODE
 from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import ColumnDescription
-from applier.sinks.mysql.catalogue import describe
 from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable
 
 _NAMES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")
-_ESTIMATES: Final = CatalogueView("information_schema.TABLES", columns="TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS")
-_COLLATIONS: Final = CatalogueView(
-    "information_schema.COLUMNS", columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, CHARACTER_SET_NAME, COLLATION_NAME"
-)
+_ESTIMATES: Final = TABLES._replace(columns="TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS")
 TABLE_TYPES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
 """Not SEQUENCE: MariaDB and TiDB list those, too."""
 VIEW_TYPES: Final = frozenset({"VIEW"})
@@ -57,19 +53,16 @@ def read_names(connection: Connection, without: Collection[str]) -> Names:
 
 
 def read_tables(connection: Connection, names: Collection[TableName]) -> list[SideTable]:
-    """Describe tables. Errors of the database come out as SQLAlchemy's."""
-    described = {TableName(found.schema, found.table): found for found in describe(connection, names).values()}
-    # Of two tables whose names differ only in case, ``describe`` returns one.
-    for name in set(names) - described.keys():
-        described.update((name, found) for found in describe(connection, [name]).values())
-    columns, estimates = (read_view(connection, view, described.keys()) for view in (_COLLATIONS, _ESTIMATES))
+    """Describe tables, named as ``read_names`` lists them. Errors of the database come out as SQLAlchemy's."""
+    described = {name: found for name, found in describe_with_rows(connection, names).items() if found[1]}
+    estimates = read_view(connection, _ESTIMATES, described.keys())
     return [
         SideTable(
             description=found,
-            columns=_columns(found.columns, columns[name]),
+            columns=_columns(found.columns, columns),
             rows=sum(int(row["TABLE_ROWS"] or 0) for row in estimates[name]),
         )
-        for name, found in sorted(described.items())
+        for name, (found, columns) in sorted(described.items())
     ]
 
 

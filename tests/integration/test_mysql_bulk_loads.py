@@ -11,10 +11,10 @@ from sqlalchemy import make_url
 
 from applier.model.errors import BulkRefused, BulkUnavailable, RetryableSinkError
 from applier.model.events import TableName
+from applier.mysql.catalogue import describe
 from applier.mysql.session import discard, driver_of
 from applier.planner.port import WireColumn
 from applier.planner.statement import Phase, Statement
-from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.write_session import close_writer_sessions

@@ -1,6 +1,6 @@
 """Bulk loads against REPLACE on the server itself: each type that is loaded is stored with the same bytes, whatever its values.
 
-This is the proof of the list in `applier/sinks/mysql/bulk_lines.py`: each type of it is in a group here.
+This is the proof of the list in `applier/sinks/mysql/bulk_load.py`: each type of it is in a group here.
 """
 
 import random
@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
+from applier.mysql.catalogue import describe
 from applier.mysql.session import driver_of, execute_text
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import WireColumn
-from applier.sinks.mysql.bulk_lines import _PROVEN
-from applier.sinks.mysql.bulk_session import send_load
-from applier.sinks.mysql.catalogue import describe
+from applier.sinks.mysql.bulk_load import _PROVEN
+from applier.sinks.mysql.bulk_write import send_load
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import data_type_of
 from applier.sinks.mysql.session import Purpose, open_session

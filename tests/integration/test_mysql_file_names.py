@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from applier.sinks.mysql.ddl.file_name import file_name
+from applier.sinks.mysql.ddl.snapshot import file_name
 from applier.sinks.mysql.dialect import quote_identifier
 from tests.integration.mysql_replica import read, run
 

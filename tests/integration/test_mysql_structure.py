@@ -6,12 +6,11 @@ import pytest
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.mysql.information_schema import FEW
+from applier.mysql.catalogue import FEW, read_structures
 from applier.mysql.session import discard
-from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.structure.expression import Expression
-from applier.sinks.mysql.structure.model import (
+from applier.mysql.structure import (
     Check,
+    Expression,
     ForeignKey,
     IndexPartStructure,
     IndexStructure,
@@ -19,7 +18,7 @@ from applier.sinks.mysql.structure.model import (
     Partitioning,
     TableStructure,
 )
-from applier.sinks.mysql.structure.reader import read_structures
+from applier.sinks.mysql.session import Purpose, open_session
 from tests.integration.mysql_replica import SHOP, clean, run, settings
 from tests.integration.sent_statements import sent_statements
 

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
+from applier.mysql.catalogue import describe
 from applier.mysql.session import execute_text
-from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings

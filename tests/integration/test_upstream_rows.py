@@ -9,9 +9,9 @@ from applier.model.chunk import Chunk, pack
 from applier.model.errors import ConfigError
 from applier.model.events import ColumnShape, Flag, FoldedName, Shape, TableName
 from applier.model.position import Stream
+from applier.mysql.catalogue import describe
 from applier.mysql.session import discard, execute_text
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
-from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from applier.model.events import TableName
+from applier.mysql.catalogue import describe
 from applier.mysql.session import execute_text
 from applier.planner.port import WireColumn
-from applier.sinks.mysql.catalogue import describe
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings

@@ -1,5 +1,4 @@
 """The sink of MySQL, MariaDB and TiDB; the client of these servers is ``applier.mysql``.
 
-Read ``sink`` first, then ``write_session``; ``ownership`` keeps other runs away, ``dialect`` renders statements, ``ddl`` runs DDLs,
-``structure`` describes tables.
+Read ``sink`` first, then ``write_session``; ``ownership`` keeps other runs away, ``dialect`` renders statements, ``ddl`` runs DDLs.
 """

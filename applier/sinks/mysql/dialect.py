@@ -1,25 +1,93 @@
 """How MySQL, MariaDB and TiDB write things down: the rendering half of the sink. Pure; crosses to executors.
 
 The texts are whole statements: run them without parameters, so that no driver looks for ``%`` or ``:name`` in them.
+
+Of a table without a key, a DELETE takes one row that is equal in every column as it is stored. ``=`` is not enough to find it: collations
+take ``a`` for ``A`` and for ``a ``, 0 equals -0, and a JSON document equals no string. So text is compared as the bytes of its UTF-8 form,
+and other types as below (each seen on MariaDB 10.11 and MySQL 9.7).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, Final, TypeAlias
 
+from applier.model.errors import RowRefused
+from applier.model.remedy import Remedy
 from applier.mysql.literals import comparable_of
 from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
-from applier.sinks.mysql.bulk_lines import lines_of
-from applier.sinks.mysql.bulk_load import loads
-from applier.sinks.mysql.cutting import COMMAND_BYTES, TARGET_BYTES, Cutter, head_of, most_rows_of
-from applier.sinks.mysql.fitting import fitting_literal_of
+from applier.sinks.mysql.bulk_load import lines_of, loads
+from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of
 from applier.sinks.mysql.reads import MOST_READS, listed_reads, read_of
 from applier.sinks.mysql.row import rows_text_of
-from applier.sinks.mysql.whole_rows import MysqlWholeRows
+
+TARGET_BYTES: Final = 1024 * 1024
+"""Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""
+COMMAND_BYTES: Final = 1
+"""What a packet holds beside the text of its statement."""
+
+
+def head_of(verb: str, table: TableDescription, columns: Sequence[str]) -> str:
+    """Return what an INSERT or REPLACE begins with."""
+    return f"{verb} INTO {quote_table(table.schema, table.table)} ({','.join(map(quote_identifier, columns))}) VALUES "
+
+
+def most_rows_of(table: TableDescription, max_rows: int, max_warnings: int) -> int:
+    """Return how many rows an INSERT or REPLACE may have: an ENUM may raise a harmless warning (ordinal 0), the statement one more."""
+    enums = sum(bool(column.labels) and not column.is_set for column in table.columns)
+    return max_rows if not enums else max(1, min(max_rows, (max_warnings - 1) // enums))
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    """Cuts rows into statements by number and by bytes."""
+
+    table: TableDescription
+    max_packet_bytes: int
+    max_rows: int
+
+    def cut(self, head: str, texts: Iterable[str], separator: str, tail: str, *, doubled: bool = False) -> Iterator[tuple[str, int]]:
+        """Yield (statement, rows). RowRefused, after the rows before it, for a row that alone is larger than a packet.
+
+        ``doubled``: a single row is written twice.
+        """
+        frame = len(head.encode()) + len(tail) + COMMAND_BYTES
+        target, most = min(TARGET_BYTES, self.max_packet_bytes) - frame, self.max_packet_bytes - frame
+        batch: list[str] = []
+        used = 0
+        for text in texts:
+            # The server counts bytes. isascii() is a flag of the string: it costs less than to encode each row.
+            size = (len(text) if text.isascii() else len(text.encode())) + len(separator)
+            if batch and (used + size > target or len(batch) == self.max_rows):
+                yield _joined(head, batch, separator, tail, doubled=doubled)
+                batch, used = [], 0
+            if size * (2 if doubled else 1) > most:
+                raise too_large(self.table, size, self.max_packet_bytes)
+            batch.append(text)
+            used += size
+        if batch:
+            yield _joined(head, batch, separator, tail, doubled=doubled)
+
+
+def too_large(table: TableDescription, size: int, max_packet_bytes: int) -> RowRefused:
+    """Return the error of a row that alone is larger than a packet."""
+    return RowRefused(
+        "a row is larger than the sink's max_allowed_packet",
+        remedy=Remedy("mysql.raise-max-allowed-packet-for-row", "Raise max_allowed_packet of the sink's server, and start again"),
+        table=str(table.folded),
+        bytes=size,
+        max_packet_bytes=max_packet_bytes,
+    )
+
+
+def _joined(head: str, batch: list[str], separator: str, tail: str, *, doubled: bool) -> tuple[str, int]:
+    # MariaDB (10.11) scans the whole table for `(a,b) IN ((1,2))`, but uses the index for two keys or more.
+    texts = batch * 2 if doubled and len(batch) == 1 else batch
+    return head + separator.join(texts) + tail, len(batch)
+
 
 MAX_KEYS = 500
 """Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL drops its
@@ -93,7 +161,7 @@ class MysqlDialect:
         head = f"INSERT INTO {name} ({listed}) SELECT {','.join(literals)} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM {name} WHERE "  # noqa: S608 - as above
         yield from ((f"{text})", number) for text, number in self.by_key(head, table, key, [old]))
 
-    def whole_rows(self) -> MysqlWholeRows:
+    def whole_rows(self) -> "MysqlWholeRows":
         """Return the dialect of tables without a key."""
         return MysqlWholeRows(self.max_packet_bytes, self.max_rows, self.max_warnings)
 
@@ -197,3 +265,88 @@ def _needs_single_comparison(table: TableDescription, columns: Sequence[str], la
 def _compared(quoted: Sequence[str], row: Sequence[str]) -> str:
     # <=> is the one comparison that finds NULL.
     return f"({' AND '.join(f'{column}<=>{value}' for column, value in zip(quoted, row, strict=True))})"
+
+
+Comparison: TypeAlias = Callable[[str], str]
+"""Literal -> the condition under which a column stores its value, or by which its rows are ordered."""
+
+_TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_FLOATS: Final = frozenset({"float", "double"})
+_ZERO, _NEGATIVE_ZERO = "0.0e0", "'-0'"
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlWholeRows:
+    """The dialect of tables without a key: see ``Dialect.whole_rows``."""
+
+    max_packet_bytes: int
+    max_rows: int
+    max_warnings: int
+
+    def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
+        """Render a DELETE of one row for each."""
+        found = {column.name: column for column in table.columns}
+        comparisons = [_comparison(found[name]) for name in columns]
+        signs = [_sign_order(found[name]) for name in columns]
+        head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 - this is where SQL is rendered
+        for row in rows:
+            conditions = " AND ".join(compare(literal) for compare, literal in zip(comparisons, row, strict=True))
+            orders = ",".join(order for sign, literal in zip(signs, row, strict=True) if (order := sign(literal)))
+            text = f"{head}{conditions}{orders and f' ORDER BY {orders}'} LIMIT 1"
+            if (size := len(text.encode()) + COMMAND_BYTES) > self.max_packet_bytes:
+                raise too_large(table, size, self.max_packet_bytes)
+            yield text, 1
+
+    def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
+        """Render multi-row INSERTs."""
+        cutter = Cutter(table, self.max_packet_bytes, most_rows_of(table, self.max_rows, self.max_warnings))
+        return cutter.cut(head_of("INSERT", table, columns), rows, ",", "")
+
+
+def _comparison(column: ColumnDescription) -> Comparison:
+    name, data_type = quote_identifier(column.name), data_type_of(column)
+    if data_type in _TEXT and not column.binary:
+        compare = partial(_same_text, name)
+    elif data_type == "json":
+        compare = partial(_same_json, name)
+    elif data_type in _FLOATS:
+        compare = partial(_same_float, name)
+    elif column.labels:
+        # No number is found in a SET with bit 63 but as the operand of a bit operation.
+        compare = partial(_same, f"({name}|0)")
+    elif data_type == "vector":
+        compare = partial(_same, f"CAST({name} AS BINARY)")
+    else:
+        compare = partial(_same, name)
+    return lambda literal: f"{name} IS NULL" if literal == "NULL" else compare(literal)
+
+
+def _same(value: str, literal: str) -> str:
+    return f"{value}={literal}"
+
+
+def _same_text(name: str, literal: str) -> str:
+    same = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)=CAST({literal} AS BINARY)"
+    # Equal bytes are equal text under any collation, and the first comparison can use an index. Not so beyond ASCII, where character sets
+    # of servers differ in what they convert.
+    return f"{name}={literal} AND {same}" if literal.isascii() and literal.startswith("'") else same
+
+
+def _same_json(name: str, literal: str) -> str:
+    # As text: to the server the numbers 1 and 1.0 are equal documents.
+    return f"CAST(CAST({name} AS CHAR) AS BINARY)=CAST(CAST(CAST({literal} AS JSON) AS CHAR) AS BINARY)"
+
+
+def _sign_order(column: ColumnDescription) -> Comparison:
+    """Return the function that puts a zero of the literal's sign before one of the other sign. Empty: the literal is no such zero."""
+    name = quote_identifier(column.name)
+    if data_type_of(column) not in _FLOATS:
+        return lambda _: ""
+    # By an order and not by a condition: MariaDB stores no sign of a zero, so a row that came with -0 has none.
+    orders = {_ZERO: f"ATAN2({name},-1)<0", _NEGATIVE_ZERO: f"ATAN2({name},-1)>0"}
+    return lambda literal: orders.get(literal, "")
+
+
+def _same_float(name: str, literal: str) -> str:
+    # Not `{name}=0`: an optimizer would write 0 for the column in the order too.
+    return f"ABS({name})=0" if literal in {_ZERO, _NEGATIVE_ZERO} else _same(name, literal)

@@ -6,18 +6,13 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.model.events import TableName
-from applier.mysql.information_schema import CatalogueView, Row, read_view
+from applier.mysql.catalogue import RULES, Row, read_view
 from applier.mysql.names import spellings
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import read_named
 from applier.planner.ordered_rows import KeyLink
 
-_RULES: Final = CatalogueView(
-    "information_schema.REFERENTIAL_CONSTRAINTS",
-    schema="CONSTRAINT_SCHEMA",
-    columns="CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, DELETE_RULE, UPDATE_RULE",
-)
-_ALL: Final = f"SELECT {_RULES.columns} FROM {_RULES.source}"  # noqa: S608 - constants
+_ALL: Final = f"SELECT * FROM {RULES.source}"  # noqa: S608 - constants
 
 
 def foreign_keys(connection: Connection, tables: Collection[TableName] | None) -> list[KeyLink] | None:
@@ -26,7 +21,7 @@ def foreign_keys(connection: Connection, tables: Collection[TableName] | None) -
         return None
     if tables is None:
         return _links(read_named(connection, _ALL))
-    found = read_view(connection, _RULES, set(spellings(connection, tables).values()))
+    found = read_view(connection, RULES, set(spellings(connection, tables).values()))
     return _links(row for rows in found.values() for row in rows)
 
 

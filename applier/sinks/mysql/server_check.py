@@ -16,7 +16,7 @@ from applier.mysql.queries import QUERIES
 from applier.mysql.session import discard, limits
 from applier.mysql.session_variables import SQL_MODE, zone_on_server
 from applier.sinks.kit import SinkDemand
-from applier.sinks.mysql.bulk_session import takes_loads
+from applier.sinks.mysql.bulk_write import takes_loads
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.settings import BulkLoad, SinkSettings

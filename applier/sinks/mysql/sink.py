@@ -11,6 +11,7 @@ from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
+from applier.mysql import catalogue
 from applier.mysql.errors import translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
@@ -23,12 +24,12 @@ from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql import catalogue
 from applier.sinks.mysql.bookkeeping import DIALECT, bookkeeping_of
-from applier.sinks.mysql.bulk_session import takes_loads
-from applier.sinks.mysql.ddl.loaded import run_loaded
+from applier.sinks.mysql.bulk_write import takes_loads
 from applier.sinks.mysql.ddl.runner import DdlRunner
+from applier.sinks.mysql.ddl.statement import run_loaded
 from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sinks.mysql.examination import examine
 from applier.sinks.mysql.foreign_keys import foreign_keys
 from applier.sinks.mysql.owner_transaction import commit_owned
 from applier.sinks.mysql.ownership import Ownership
@@ -36,7 +37,6 @@ from applier.sinks.mysql.prepared_reader import MysqlPreparedReader
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.shared_locks import refuse_unshared_locks
-from applier.sinks.mysql.structure.examination import examine
 from applier.sinks.mysql.write_session import close_writer_sessions
 from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.overview import OwnerView

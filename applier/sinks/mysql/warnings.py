@@ -12,10 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import RowRefused
 from applier.model.events import TableName
 from applier.model.remedy import Remedy
+from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
 from applier.mysql.queries import QUERIES
 from applier.planner.statement import Statement
-from applier.sinks.mysql.catalogue import describe
 
 HARMLESS: Final = frozenset({1592, 3170, 1287, 1681, 3719, 3778, 4166, 6414})
 """Warnings that are not about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by

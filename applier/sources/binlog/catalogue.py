@@ -4,12 +4,13 @@ InnoDB deletes and changes rows for a foreign key's action without writing them 
 Keys"). MySQL writes them from 9.6 on, unless ``innodb_native_foreign_keys`` is set.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.remedy import Remedy
+from applier.mysql.catalogue import COLUMNS, INDEX_PARTS, CatalogueView, Row, read_view
 from applier.planner.table_check import UpstreamKeys
 from applier.selection import TableSelection
 from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
@@ -22,12 +23,9 @@ _ALIKE_REMEDY: Final = Remedy(
     "binlog.give-distinct-names",
     "Give one of them another name upstream, before the place of the replica. Or leave both out with source.tables",
 )
-_INDEXES: Final = (
-    "SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0 AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
-)
-_COLLATIONS: Final = (
-    "SELECT COLUMN_NAME, COLLATION_NAME FROM information_schema.COLUMNS"
-    " WHERE COLLATION_NAME IS NOT NULL AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+_INDEXES: Final = INDEX_PARTS._replace(columns="TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME", condition="NON_UNIQUE = 0")
+_COLLATIONS: Final = COLUMNS._replace(
+    columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLLATION_NAME", condition="COLLATION_NAME IS NOT NULL"
 )
 _ACTIONS: Final = (
     "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, DELETE_RULE, UPDATE_RULE"
@@ -51,9 +49,14 @@ class UpstreamCatalogue:
         self._names = self._changes = None
 
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
-        """Ask for each table by its name: the server opens no others then."""
-        names = self._sink_names()
-        return {table: self._definition(name) for table in tables if (name := names.get(table)) is not None}
+        """Ask for all tables at once; of a few the server opens no others."""
+        sink_names = self._sink_names()
+        names = {table: name for table in tables if (name := sink_names.get(table)) is not None}
+        parts, columns = self._read(_INDEXES, names.values()), self._read(_COLLATIONS, names.values())
+        return {table: _keys(parts[name], columns[name]) for table, name in names.items()}
+
+    def _read(self, view: CatalogueView, names: Collection[TableName]) -> Mapping[TableName, list[Row]]:
+        return self._server.ask("reading the definitions of tables", lambda session: read_view(session, view, names))
 
     def _sink_names(self) -> dict[FoldedName, TableName]:
         if self._names is None:
@@ -88,16 +91,6 @@ class UpstreamCatalogue:
                 message = "upstream has two tables whose names differ only in case: the applier takes them for one"
                 raise NeedsOperator(message, remedy=_ALIKE_REMEDY, table=str(first), other=str(name))
 
-    def _definition(self, name: TableName) -> UpstreamKeys:
-        keys: dict[str, set[str]] = {}
-        for index, column in self._server.rows("reading the indexes of a table", _INDEXES, *name):
-            keys.setdefault(index.casefold(), set()).update([column.casefold()] if column else [])
-        collations = self._server.rows("reading the columns of a table", _COLLATIONS, *name)
-        return UpstreamKeys(
-            {index: frozenset(columns) for index, columns in keys.items()},
-            {column.casefold(): collation.casefold() for column, collation in collations},
-        )
-
     def silent_changes(self) -> Mapping[FoldedName, str]:
         """Return both tables of each foreign key with an action, if the server does not write what the action changes."""
         if self._changes is None:
@@ -119,3 +112,13 @@ class UpstreamCatalogue:
             for name in (child, TableName(parent_schema, parent)):
                 found.setdefault(self._selection.name(name).fold(), what)
         return found
+
+
+def _keys(parts: Iterable[Row], columns: Iterable[Row]) -> UpstreamKeys:
+    keys: dict[str, set[str]] = {}
+    for part in parts:
+        keys.setdefault(part["INDEX_NAME"].casefold(), set()).update([part["COLUMN_NAME"].casefold()] if part["COLUMN_NAME"] else [])
+    return UpstreamKeys(
+        {index: frozenset(names) for index, names in keys.items()},
+        {column["COLUMN_NAME"].casefold(): column["COLLATION_NAME"].casefold() for column in columns},
+    )

@@ -1,6 +1,7 @@
 """Sessions on the server whose binlog is followed, and the questions that the driver asks it."""
 
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from pymysql.constants import ER
 from sqlalchemy.engine import make_url
@@ -26,6 +27,8 @@ _TLS = Remedy(
     "binlog.set-tls",
     "Set source.tls_mode and source.tls_ca as the server's certificate needs it: `applier docs security`. The server must offer TLS",
 )
+
+T = TypeVar("T")
 
 IN_FILES: Final = Remedy(
     "binlog.remove-storage-engine",
@@ -93,13 +96,17 @@ class Server:
         self._is_mariadb: bool | None = None
 
     def rows(self, what: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement; ``what`` names it in errors. A session that was lost since its last use is opened again."""
+        """Return the rows of a statement; ``what`` names it in errors."""
+        return self.ask(what, lambda session: read_rows(session, statement, values))
+
+    def ask(self, what: str, work: Callable[[ServerSession], T]) -> T:
+        """Return what ``work`` reads. A session that was lost since its last use is opened again."""
         is_used = self._session is not None
         while True:
             try:
                 if self._session is None:
                     self._session = connect(self._settings)
-                return read_rows(self._session, statement, values)
+                return work(self._session)
             except (SQLAlchemyError, OSError) as error:
                 failure = failed(self._settings, what, error)
                 if failure.kind is FailureKind.UNREACHABLE:

@@ -12,10 +12,10 @@ The server's answer decides what follows the statement:
 - Success: done. A warning that the object exists counts as "already so".
 - A definite refusal: the statement has not run, whatever happens to its tables later. The refusal is written into the intent, and the
   replica stops. Nothing is compared then.
-- "Already so" (the table exists, …): the sink is compared with what the statement makes (``already_so``). Equal is done; else it is a
+- "Already so" (the table exists, …): the sink is compared with what the statement makes (``comparison``). Equal is done; else it is a
   refusal.
-- No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``outcome``). The statement ran, did not run,
-  or that cannot be decided: then the operator decides (``applier ddl done|retry``).
+- No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``comparison``). The statement ran, did not
+  run, or that cannot be decided: then the operator decides (``applier ddl done|retry``).
 
 A new non-unique index may be built in the background, on a session of its own (``background``). The intent then has the state
 ``background`` and has passed the progress already; the end of the build, or the next DDL of the table, makes it done.
@@ -23,5 +23,5 @@ A new non-unique index may be built in the background, on a session of its own (
 Comparisons are between structures, not texts. The server itself makes what is compared, as a scratch table (``scratch``).
 
 Only ``sinks/mysql/sink.py`` imports this package. It may import everything else in ``sinks/mysql`` but the sink and the writer.
-Read ``runner`` first, then ``execution``, ``outcome`` and ``already_so``.
+Read ``runner`` first, then ``execution`` and ``comparison``.
 """

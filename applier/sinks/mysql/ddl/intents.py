@@ -1,8 +1,9 @@
 """The intents of one replica: what its ledger says about DDLs that have not ended. Each change is one transaction."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -18,19 +19,40 @@ from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql.ddl.conversions import refuse_other_conversions
-from applier.sinks.mysql.ddl.generated import refuse_generated
-from applier.sinks.mysql.ddl.old_rows import OldTable
-from applier.sinks.mysql.ddl.own_values import refuse_own_values
-from applier.sinks.mysql.ddl.owner_session import OwnerSession
-from applier.sinks.mysql.ddl.partition_hash import refuse_other_rows
-from applier.sinks.mysql.ddl.server import target_of
-from applier.sinks.mysql.ddl.session_zone import in_its_zone
+from applier.sinks.mysql.ddl.old_rows import OldTable, in_its_zone, refuse_other_conversions, refuse_other_rows, refuse_own_values
+from applier.sinks.mysql.ddl.rewrite import refuse_generated, spelled_in_sink, target_of
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
-from applier.sinks.mysql.ddl.spelling import spelled_in_sink
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
+from applier.sinks.mysql.owner_transaction import commit_owned
+from applier.sinks.mysql.ownership import Ownership
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import Collations
+
+T = TypeVar("T")
+
+
+class OwnerSession:
+    """The session of ``ownership``. ``retries``: how often a transaction that was rolled back is repeated."""
+
+    def __init__(self, ownership: Ownership, retries: int) -> None:
+        self._ownership, self._retries = ownership, retries
+
+    @property
+    def connection(self) -> Connection:
+        """The session. No transaction is open between two calls."""
+        return self._ownership.connection
+
+    def commit(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run ``work`` and COMMIT. Errors: ``commit_owned``."""
+        return commit_owned(self._ownership, self._retries, work, doing, **facts)
+
+    def commit_once(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run ``work`` and COMMIT without a repetition. Errors: ``commit_owned``."""
+        return commit_owned(self._ownership, 0, work, doing, **facts)
+
+    def retake(self) -> None:
+        """Replace a lost session. The server's end of the old one is killed, so that it sends no statement any more."""
+        self._ownership.retake()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from applier.sinks.failpoint import reach
 from applier.sinks.mysql.ddl.background import BackgroundDdls
 from applier.sinks.mysql.ddl.comparison import Comparison
 from applier.sinks.mysql.ddl.execution import Execution
-from applier.sinks.mysql.ddl.intents import Intent, Intents
-from applier.sinks.mysql.ddl.owner_session import OwnerSession
+from applier.sinks.mysql.ddl.intents import Intent, Intents, OwnerSession
 from applier.sinks.mysql.ddl.sessions import wait_until_ended
 from applier.sinks.mysql.ddl.statement import as_in_sink, note_left_out
 from applier.sinks.mysql.ownership import Ownership

@@ -14,18 +14,53 @@ from typing import Final
 
 from sqlalchemy import Connection, insert
 
+from applier.ddl.edit import Edit, edited
+from applier.ddl.parser import parse, parse_or_none
+from applier.ddl.tree import AlterTableStatement, CreateTableStatement, IndexStatement, NamePlace
 from applier.model.events import DdlEvent, TableName
+from applier.mysql.catalogue import given_name, read_structures
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, server_text
 from applier.mysql.names import schema_spelling, spellings, sql_name
 from applier.mysql.quoting import quote_table
 from applier.mysql.session import execute_text
+from applier.mysql.structure import TableStructure
 from applier.sinks.failpoint import reach
-from applier.sinks.mysql.ddl.retarget import retargeted, with_default
 from applier.sinks.mysql.ddl.schema_default import read_schema_default
 from applier.sinks.mysql.ddl.statement import as_in_sink, send
-from applier.sinks.mysql.structure.model import TableStructure
-from applier.sinks.mysql.structure.reader import given_name, read_structures
 from applier.sinks.settings import Collations
+
+_CHARSET_WORDS: Final = frozenset({"CHARSET", "CHARACTER", "CHAR", "COLLATE"})
+
+
+def retargeted(statement: str, name: TableName) -> str | None:
+    """Replace the table of a CREATE TABLE, ALTER TABLE, CREATE INDEX or DROP INDEX by ``name``; None for another statement."""
+    tree = parse_or_none(statement)
+    if tree is None:
+        return None
+    match tree.node:
+        case (
+            CreateTableStatement(table=NamePlace(schema=schema, table=table))
+            | AlterTableStatement(table=NamePlace(schema=schema, table=table))
+            | IndexStatement(table=NamePlace(schema=schema, table=table))
+        ) if table is not None:
+            return edited(statement, [Edit((schema or table).start, table.end, quote_table(*name))])
+        case _:
+            return None
+
+
+def with_default(statement: str, default: str) -> str:
+    """Put ``default`` after the columns of a CREATE TABLE that names neither a character set nor a collation for the table."""
+    tree = parse(statement)
+    node = tree.node
+    # LIKE takes the other table's collation and allows no options: it has no elements here.
+    if not isinstance(node, CreateTableStatement) or not node.elements:
+        return statement
+    first, last = node.options
+    if any(token.keyword in _CHARSET_WORDS for token in tree.tokens[first : last + 1]):
+        return statement
+    closing = tree.tokens[node.elements[-1].span[1] + 1]
+    return edited(statement, [Edit(closing.end, closing.end, default)])
+
 
 _PREFIX: Final = "scratch_"
 

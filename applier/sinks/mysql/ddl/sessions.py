@@ -14,10 +14,7 @@ from applier.model.remedy import Remedy
 from applier.mysql.errors import ErrorVerdict, meaning_of, translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import roll_back, session_id, transaction
-from applier.sinks.mysql.ddl.generated import known_to
-from applier.sinks.mysql.ddl.rewrite import sink_statement
-from applier.sinks.mysql.ddl.server import target_of
-from applier.sinks.mysql.ddl.spelling import spelled_in_sink
+from applier.sinks.mysql.ddl.rewrite import known_to, sink_statement, spelled_in_sink, target_of
 from applier.sinks.settings import Collations
 
 POLL_S: Final = 0.5

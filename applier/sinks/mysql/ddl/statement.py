@@ -1,30 +1,120 @@
-"""Sends one DDL to the server in the schema and at the time that upstream's session had."""
+"""Sends one DDL to the server in the schema, at the time and with the variables that upstream's session had.
+
+A definition of a dump goes the same way: the same reader, the same rewriting, the same refusals. It has no intent: a load that fails begins
+again from nothing, so an unknown outcome needs no comparison.
+"""
 
 import logging
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
-from applier.ddl.adaptation import indexes_by_name, left_out, without_missing_indexes
+from applier.ddl.adaptation import indexes_by_name, left_out, refuse_inexpressible, without_missing_indexes
+from applier.ddl.old_values import SERVER_KIND
 from applier.ddl.tokens import as_tidb_reads
+from applier.ddl.zone_use import TIME_ZONE
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.mysql.errors import ErrorVerdict, code_of, meaning_of, server_text
+from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, server_text, translate
 from applier.mysql.names import names_asked_once, spellings
+from applier.mysql.queries import QUERIES
 from applier.mysql.quoting import quote_table
 from applier.mysql.session import driven, execute_text, read_bytes, transaction
-from applier.sinks.mysql.ddl.condition import without_satisfied
-from applier.sinks.mysql.ddl.generated import known_to
-from applier.sinks.mysql.ddl.rewrite import sink_statement
+from applier.mysql.session_variables import SQL_MODE, zone_on_server
+from applier.sinks.bookkeeping.past_ddls import PastDdls
+from applier.sinks.mysql.ddl.rewrite import index_names, known_to, sink_statement, spelled_in_sink, target_of, without_satisfied
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
-from applier.sinks.mysql.ddl.server import index_names, target_of
 from applier.sinks.mysql.ddl.sessions import blockers
-from applier.sinks.mysql.ddl.spelling import spelled_in_sink
-from applier.sinks.mysql.ddl.upstream_session import upstream_session
+from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.settings import Collations
+
+_TIMESTAMP: Final = "timestamp"
+_NO_VARIABLES: Final = frozenset({_TIMESTAMP, SERVER_KIND})
+"""What is set otherwise, or says something of the server."""
+_VERSION: Final = "version"
+_SQL_MODE: Final = "sql_mode"
+_ROUNDS, _TRUNCATES = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
+"""Known to MariaDB, and to MySQL: each for what it does not do by itself."""
+_NOT_OURS: Final = frozenset({"NO_AUTO_VALUE_ON_ZERO", "ALLOW_INVALID_DATES"})
+"""Modes that only upstream's session decides: numbers of a new AUTO_INCREMENT column, and which dates of old rows remain."""
+
+
+@contextmanager
+def upstream_session(connection: Connection, ddl: DdlEvent) -> Iterator[None]:
+    """Give the session upstream's time and variables in the block, so that values that a DDL gives to old rows are upstream's."""
+    wanted = variables_of(ddl)
+    with transaction(connection):
+        before = _present(connection, [*wanted, _VERSION]) if wanted else {}
+        is_mariadb = "mariadb" in before.pop(_VERSION, "").casefold()
+    try:
+        with transaction(connection):
+            _set(connection, modes_known_to(wanted, is_mariadb=is_mariadb))
+            # A timestamp of 0 would mean the server's clock.
+            if seconds := time_of(ddl):
+                connection.execute(QUERIES["timestamp_set"], {"seconds": seconds})
+            else:
+                connection.execute(QUERIES["timestamp_reset"])
+        yield
+    except BaseException:
+        # The statement's error must come through.
+        with suppress(SQLAlchemyError, OSError):
+            _restore(connection, before)
+        raise
+    _restore(connection, before)
+
+
+def _present(connection: Connection, names: Iterable[str]) -> dict[str, str]:
+    rows = connection.execute(QUERIES["session_variables"], {"names": list(names)})
+    return {str(name).casefold(): str(value) for name, value in rows}
+
+
+def _set(connection: Connection, values: Mapping[str, str | int]) -> None:
+    for name, value in values.items():
+        connection.execute(QUERIES[f"set_{name}"], {"value": value})
+
+
+def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
+    try:
+        with transaction(connection):
+            connection.execute(QUERIES["timestamp_reset"])
+            _set(connection, before)
+    except BaseException:
+        # Nothing of ours may run on a session that is not as it was set up.
+        connection.invalidate()
+        raise
+
+
+def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
+    """Return the variables of the session that a DDL sets beside its time, each with the value that the sink needs."""
+    found = {name: value for name, value in ddl.session if name not in _NO_VARIABLES}
+    if TIME_ZONE in found:
+        found[TIME_ZONE] = zone_on_server(str(found[TIME_ZONE]))
+    if _SQL_MODE in found:
+        # What upstream's modes make of a statement is added to the modes that let the sink take what upstream has taken.
+        ours = [mode for mode in SQL_MODE.split(",") if mode not in _NOT_OURS]
+        found[_SQL_MODE] = ",".join(filter(None, (*ours, str(found[_SQL_MODE]))))
+    return found
+
+
+def modes_known_to(variables: Mapping[str, str | int], *, is_mariadb: bool) -> dict[str, str | int]:
+    """Return the variables without a mode that the server does not have, because it is what the server does."""
+    unknown = _TRUNCATES if is_mariadb else _ROUNDS
+    modes = {
+        name: ",".join(mode for mode in str(value).split(",") if mode != unknown) for name, value in variables.items() if name == _SQL_MODE
+    }
+    return {**variables, **modes}
+
+
+def time_of(ddl: DdlEvent) -> float:
+    """Return when a DDL ran upstream, in seconds since the epoch; 0: not known."""
+    if exact := dict(ddl.session).get(_TIMESTAMP):
+        return float(exact)
+    return (ddl.time_ms or 0) / 1000
+
 
 _NO_SCHEMA: Final = "information_schema"
 
@@ -168,3 +258,29 @@ def _execute(connection: Connection, statement: str) -> list[int]:
 def _set_autocommit(connection: Connection, *, is_on: bool) -> None:
     with driven(connection) as driver:
         driver.autocommit(is_on)
+
+
+_HAS_SCHEMA = text("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :name")
+
+
+def run_loaded(connection: Connection, past: PastDdls, ddl: DdlEvent, collations: Collations) -> DdlEvent:
+    """Run the statement with upstream's names, and return the DDL with them.
+
+    NeedsOperator: the server cannot have what it makes; FatalSinkError: the server refused it, with its words.
+    """
+    statement, target = parse_ddl(ddl), target_of(connection, collations)
+    ddl = with_upstream_names(connection, past, ddl, target)
+    refuse_inexpressible(ddl, target)
+    # A schema that is there may hold tables of others. Its definition stays, and the tables of a dump name their own.
+    is_schema = statement is not None and statement.kind is DdlKind.CREATE_SCHEMA
+    if is_schema and statement is not None and connection.execute(_HAS_SCHEMA, {"name": statement.schema}).scalar_one():
+        return ddl
+    connection.commit()
+    try:
+        run_statement(connection, ddl, collations)
+    except Exception as error:
+        if not is_database_error(error):
+            raise
+        facts = {"table": str(ddl.name), "query": ddl.query}
+        raise translate(error, "making what a dump defines", shows_text=True, **facts) from error
+    return ddl

@@ -12,7 +12,7 @@ from pymysql.constants import CLIENT
 
 from applier.model.errors import FatalSinkError
 from applier.sinks.mysql.bulk_load import FILE_NAME
-from applier.sinks.mysql.bulk_session import PACKET_BYTES, Loaded, send_load
+from applier.sinks.mysql.bulk_write import PACKET_BYTES, Loaded, send_load
 
 OK = b"\0\0\0\x02\0\0\0"
 GREETING = b"\x0a8.0.0-fake\0" + struct.pack("<I", 1) + b"saltsalt\0" + struct.pack("<HBHHB", 0xF7FF, 45, 2, 0x0008, 21)

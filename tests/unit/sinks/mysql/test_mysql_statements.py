@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.sinks.mysql import cutting
+from applier.sinks.mysql import dialect as cutting
 from applier.sinks.mysql.dialect import MysqlDialect, quote_identifier
 
 TABLE = TableDescription(schema="sh`op", table="orders", columns=(), unique_keys=())

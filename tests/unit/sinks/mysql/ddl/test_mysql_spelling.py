@@ -4,8 +4,7 @@ import pytest
 
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
-from applier.sinks.mysql.ddl.rewrite import sink_statement
-from applier.sinks.mysql.ddl.spelling import respelled
+from applier.sinks.mysql.ddl.rewrite import respelled, sink_statement
 from tests.rig.rewritten_case import rewritten_cases
 
 PRESENT = [TableName("Shop", ""), TableName("Shop", "Orders"), TableName("Shop", "Items"), TableName("crm", ""), TableName("crm", "Kunde")]

@@ -1,6 +1,6 @@
 import pytest
 
-from applier.sinks.mysql.catalogue import labels_of
+from applier.mysql.catalogue import labels_of
 
 
 @pytest.mark.parametrize(

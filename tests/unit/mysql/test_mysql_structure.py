@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from applier.sinks.mysql.structure.column import column_of
-from applier.sinks.mysql.structure.expression import Expression, expression_of
-from applier.sinks.mysql.structure.model import Check
+from applier.mysql.catalogue import column_of
+from applier.mysql.structure import Check, Expression, expression_of
 
 
 def row(column_type: str, default: str | None, extra: str = "", **more: Any) -> dict[str, Any]:

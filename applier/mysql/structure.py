@@ -1,17 +1,93 @@
 """What a table is made of, as values. Two are equal if they mean the same, whichever server and version described them.
 
 A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers.
-``reader.read_structures`` reads it. Servers word some facts differently. The reader brings these to one form: display widths
+``catalogue.read_structures`` reads it. Servers word some facts differently. The reader brings these to one form: display widths
 (``int(11)``), quotes around defaults, ``utf8`` for ``utf8mb3``, MariaDB's JSON, generated names of constraints, introducers and
 parentheses in expressions.
 
-Left out on purpose: AUTO_INCREMENT counters, statistics, times, and the order of indexes. They change without a DDL.
+Not in it: AUTO_INCREMENT counters, statistics, times, and the order of indexes. They change without a DDL.
 A user sees triggers only with the privilege TRIGGER, and whole foreign keys only with more than SELECT on the table.
 """
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
 
-from applier.sinks.mysql.structure.expression import Expression
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from applier.ddl.tokens import TOKEN
+
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_CONTROL: Final = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_OPERATIONS: Final = (exp.Binary, exp.Unary, exp.Predicate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """An expression of SQL. ``text`` is as the server spells it, without the escapes of information_schema."""
+
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both mean the same."""
+        return isinstance(other, Expression) and (self.text == other.text or _canonical(self.text) == _canonical(other.text))
+
+    def __hash__(self) -> int:
+        """Hash what is compared."""
+        return hash(_canonical(self.text))
+
+    def __str__(self) -> str:
+        """Return the server's text."""
+        return self.text
+
+
+def expression_of(text: str) -> Expression:
+    r"""Read an expression of information_schema. MySQL escapes the whole text: ``concat(`a`,_utf8mb4\'x\')``."""
+    return Expression(_ESCAPE.sub(_unescaped, text) if _is_escaped(text) else text)
+
+
+def _is_escaped(text: str) -> bool:
+    """Return whether a backslash stands outside of quotes, where SQL has none."""
+    return any(match.group() == "\\" for match in TOKEN.finditer(text))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return _CONTROL.get(match.group(1), match.group(1))
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str) -> str:
+    """Return the syntax tree as text, with a parenthesis around each operation; the tokens alone if it cannot be parsed."""
+    plain = _without_introducers(text)
+    try:
+        (tree,) = sqlglot.parse_one(f"SELECT {plain}", dialect="mysql", into=exp.Select).selects
+    # ValueError: SELECT a, b would be two expressions. RecursionError: some thousand nested parentheses.
+    except (SqlglotError, ValueError, RecursionError):
+        return " ".join(match.group() for match in TOKEN.finditer(plain) if match.lastgroup != "blank")
+    # MySQL parenthesizes every operation, MariaDB only where precedence needs it: all go, then each operation gets one.
+    for paren in list(tree.find_all(exp.Paren)):
+        if paren is tree:
+            tree = paren.this
+            tree.pop()
+        else:
+            paren.replace(paren.this)
+    for node in list(tree.find_all(*_OPERATIONS)):
+        if node is not tree:
+            node.replace(exp.Paren(this=node.copy()))
+    return str(tree.sql(dialect="mysql", identify=True, normalize_functions="lower", comments=False))
+
+
+def _without_introducers(text: str) -> str:
+    """Leave out the character sets before literals."""
+    matches = [match for match in TOKEN.finditer(text) if match.lastgroup != "blank"]
+    for match, following in reversed(list(pairwise(matches))):
+        if match.group().startswith("_") and following.lastgroup == "string":
+            text = text[: match.start()] + text[following.start() :]
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,10 @@ from sqlalchemy import Connection, text
 
 from applier.ddl.generated import unportable_columns
 from applier.model.events import FoldedName, TableName
+from applier.mysql.catalogue import known_of, read_structures, unportable_unique_indexes
 from applier.mysql.grants import TriggerVisibility
+from applier.mysql.structure import TableStructure
 from applier.planner.table_check import FoldingColumn, SinkTable
-from applier.sinks.mysql.structure.generated import known_of, unportable_unique_indexes
-from applier.sinks.mysql.structure.model import TableStructure
-from applier.sinks.mysql.structure.reader import read_structures
 
 _ENGINES: Final = text("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
 _LABELS: Final = frozenset({"enum", "set"})

@@ -2,9 +2,8 @@
 
 import pytest
 
-from applier.sinks.mysql.structure.expression import expression_of
-from applier.sinks.mysql.structure.generated import unportable_unique_indexes
-from applier.sinks.mysql.structure.model import ColumnStructure, IndexPartStructure, IndexStructure, TableStructure
+from applier.mysql.catalogue import unportable_unique_indexes
+from applier.mysql.structure import ColumnStructure, IndexPartStructure, IndexStructure, TableStructure, expression_of
 
 COLUMNS = (
     ColumnStructure(name="id", type="int", nullable=False),
