@@ -17,11 +17,12 @@ ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 ALLOWED = {
     ("sinks/bookkeeping/bookkeeping.py", "ts > self.dialect.greatest_number"): "what a column of the bookkeeping can hold",
     ("sources/open_protocol/record.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
+    ("coordinator/sweep.py", "bisect_left(self._entries, IndexedRange(ts, number, name))"): "finds one entry among sorted ones",
     ("dataframe/changelog.py", "ts <= MAX_TS"): "what a column of Spark can hold",
     ("dataframe/changelog.py", "ts > MAX_TS"): "what a column of Spark can hold",
     ("dataframe/table_columns.py", "ts >= found.ts"): "a running maximum: the newest description of a column",
     ("model/timeline.py", "earliest_record_ms <= (timeline.time_ms(start_ts) or 0) - CLOCK_SKEW_MS"): "times of two clocks, with a margin",
-    ("dump/moment.py", "len({moment.start_ts for moment in found}) > 1"): "how many there are",
+    ("sources/changefeed.py", "len({moment.start_ts for moment in found}) > 1"): "how many there are",
     ("tasks/range_summary.py", "min_ts < self.min_ts"): "a running minimum",
     ("tasks/range_summary.py", "max_ts > self.max_ts"): "a running maximum",
     ("tasks/range_summary.py", "bisect_right(sorted_ts, ts, i)"): "RowCount counts the rows up to a ts, whatever a segment is",

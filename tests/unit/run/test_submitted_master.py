@@ -20,7 +20,7 @@ def config_of(url, kafka=(), **spark):
 @pytest.mark.parametrize("master", [CLUSTER, "yarn", "k8s://https://host"])
 def test_a_file_is_refused_under_a_master_that_is_not_local(tmp_path, monkeypatch, master):
     monkeypatch.setattr(applier.run.assembly, "submitted_master", lambda: master)
-    monkeypatch.setattr(applier.run.assembly, "open_source", None)
+    monkeypatch.setattr(applier.run.assembly, "kit_of", None)
     monkeypatch.setattr(applier.run.assembly, "open_sink", None)
     with pytest.raises(ConfigError, match="needs a local Spark master") as caught:
         catch_up(config_of(f"sqlite:///{tmp_path}/replica.db"), CatchupOptions(), SilentObserver())
