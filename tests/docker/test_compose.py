@@ -1,5 +1,8 @@
 """docker/compose.yaml: nothing is published beyond loopback, the applier has no rights, its configuration is one that the program reads."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -34,6 +37,26 @@ def test_a_stop_leaves_more_time_than_the_program_takes(monkeypatch):
 
 def test_every_mounted_file_exists():
     mounts = [mount.split(":") for service in SERVICES.values() for mount in service.get("volumes", ())]
-    files = [source for source, *_ in mounts if source.startswith("./")]
+    files = [source for source, *_ in mounts if source.startswith(("./", "../"))]
     assert files
     assert all((DOCKER / source).exists() for source in files)
+
+
+def test_the_simulated_upstream_runs_with_the_package_and_its_mount_alone(tmp_path):
+    """A container has the applier and its dependencies, and of the tests only what is mounted."""
+    service = SERVICES["upstream"]
+    for source, target, _mode in (mount.split(":") for mount in service["volumes"]):
+        mounted = tmp_path / target.lstrip("/")
+        mounted.parent.mkdir(parents=True)
+        mounted.symlink_to((DOCKER / source).resolve())
+    root = tmp_path / service["environment"]["PYTHONPATH"].lstrip("/")
+    _python, _m, module = service["entrypoint"]
+    files = "f'{name}={found.__file__}' for name, found in sys.modules.items() if hasattr(found, '__file__')"
+    code = f"import sys, {module}.__main__; print(*({files}))"
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    shown = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    imported = dict(line.split("=", 1) for line in shown.stdout.split())
+    ours = {name: file for name, file in imported.items() if name.startswith("tests.")}
+    assert f"{module}.__main__" in ours
+    assert all(file.startswith(str(root)) or file == "None" for file in ours.values()), ours
+    assert not {"pytest", "docker", "testcontainers"} & imported.keys()

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from applier.demo.simulator.mysql_oracle import connect
 from tests.rig.bad_input import assert_reports, half_way
+from tests.rig.mysql_oracle import connect
 from tests.rig.program import catchup, write_config
 from tests.rig.upstream import clear_sink
 

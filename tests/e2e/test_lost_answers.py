@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer import ProducerOptions
 from applier.demo.simulator.table_family import TRANSFERS, TableFamily
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.money import reading_money
+from tests.rig.mysql_oracle import connect
 from tests.rig.program import run, write_config
 from tests.rig.upstream import clear_sink, fence_of, upstream
 

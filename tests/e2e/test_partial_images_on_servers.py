@@ -6,11 +6,11 @@ import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.demo.simulator.projection import seen_by_sink
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import Replica
+from tests.rig.oracle import compare, open_oracle
+from tests.rig.projection import seen_by_sink
 from tests.rig.upstream import NAME, clear_sink
 
 pytestmark = pytest.mark.slow

@@ -9,13 +9,13 @@ import pytest
 
 from applier.cli.main import run as run_command
 from applier.demo.simulator.kafka_log import create_topic, produce_log
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.position import Stream
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row
 from tests.builders.wire import column
 from tests.rig.local_replica import Replica
+from tests.rig.mysql_oracle import connect
 from tests.rig.program import catchup, run, write_config
 from tests.rig.upstream import NAME, clear_sink
 

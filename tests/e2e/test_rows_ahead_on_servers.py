@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
 from applier.sinks.registry import open_sink
@@ -14,6 +13,7 @@ from applier.sinks.settings import SinkSettings
 from applier.tasks.plan import SMALL_SEGMENT_ROWS
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, PLAIN, ddl, resolved, row
 from tests.builders.wire import column, record
+from tests.rig.mysql_oracle import connect
 from tests.rig.process_tree import Role, processes
 from tests.rig.program import catchup, run, write_config
 from tests.rig.upstream import NAME, Upstream, clear_sink

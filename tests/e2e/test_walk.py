@@ -15,10 +15,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy.engine import make_url
 
-from applier.demo.simulator.mysql_oracle import connect, read_schemas
 from tests.rig.changefeed import PARTITIONS, Changefeed, now, write_dump
 from tests.rig.clean_server import drop
 from tests.rig.database import PASSWORD, USER, Database, Kind
+from tests.rig.mysql_oracle import connect, read_schemas
 from tests.rig.primary import Primary, own_primary
 from tests.rig.program import ROOT
 from tests.rig.walk import Walk, install_wheel, let_run_stay, mysql_client, pages_with_commands, walking

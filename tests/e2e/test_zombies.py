@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer import ProducerOptions
 from applier.demo.simulator.table_family import TableFamily
 from tests.rig.checkpoint import CheckpointReader
 from tests.rig.database import Kind, kind_of
+from tests.rig.mysql_oracle import connect
 from tests.rig.process_tree import Role, processes, session
 from tests.rig.program import daemon, write_config
 from tests.rig.upstream import NAME, clear_sink, fence_of, upstream

@@ -6,11 +6,11 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.replica import segment_writer as segment
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 from tests.rig.seeds import seeds
 
 DISPATCHERS = list(Dispatcher)

@@ -9,7 +9,6 @@ from threading import Lock
 import pytest
 
 from applier.coordinator import Policy
-from applier.demo.simulator.bulk_history import BulkHistory, bulk_log
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import ProducerOptions
@@ -20,6 +19,7 @@ from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
+from tests.rig.bulk_history import BulkHistory, bulk_log
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.local_runner import LocalRunner

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, load_dump, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, SourceError
 from applier.model.position import Stream
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, load_dump, open_oracle
 from tests.rig.seeds import seeds
 
 RESOLVED = b'"t":3}'

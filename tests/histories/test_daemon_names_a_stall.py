@@ -1,7 +1,6 @@
 """A stream that shows no resolved event is named while it holds everything up, and the daemon continues when it resumes."""
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Ts
 from applier.replica.shutdown import Shutdown
@@ -9,6 +8,7 @@ from applier.telemetry.monitor import MonitorSettings
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 
 STALLED = "watermark_stalled"
 RELEASED = "watermark_resumed"

@@ -11,7 +11,6 @@ from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.demo.comparison import durable_state
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.operation import ActionType, UpstreamStep, action_type
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.registry import open_sink
@@ -20,6 +19,7 @@ from applier.sinks.sqlite import sink as sqlite_sink
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 
 WITHIN, AFTERWARDS = "ddl.after_statement", "ddl.after_done"
 ALIKE = [

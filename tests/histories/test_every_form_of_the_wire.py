@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.oracle import compare, load_dump, open_oracle
-from applier.demo.simulator.projection import seen_by_sink
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, load_dump, open_oracle
+from tests.rig.projection import seen_by_sink
 from tests.rig.wire_forms import FORMS, Form, forms_of, rows_world_of, upstream_of, world_of
 
 SEEDS = range(2000, 2120)

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import Fenced, NeedsOperator
 from applier.sinks.ledger_entry import DdlState
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink, caught_up_after_deaths
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 from tests.rig.seeds import seeds
 
 pytestmark = pytest.mark.usefixtures("without_waiting")

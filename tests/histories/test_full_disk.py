@@ -6,13 +6,13 @@ from threading import Thread
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SinkFull
 from applier.replica.shutdown import Shutdown
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 from tests.rig.small_disk import small_disk
 
 pytestmark = pytest.mark.usefixtures("without_waiting")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
@@ -13,6 +12,7 @@ from applier.sources.peek import read_whole
 from applier.sources.port import Record
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 
 
 @dataclass(frozen=True)

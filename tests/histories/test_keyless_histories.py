@@ -9,13 +9,13 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, load_dump, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.planner.keyless import AmbiguousRows, EqualRows
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, load_dump, open_oracle
 from tests.rig.seeds import seeds
 
 FAMILIES = frozenset({TableFamily.KEYLESS, *sorted(USUAL_FAMILIES)[:2]})

@@ -7,13 +7,13 @@ import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 from tests.rig.tidb import tidb_server
 from tests.rig.tidb_history import give_history
 

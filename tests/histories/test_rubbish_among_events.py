@@ -8,7 +8,6 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
@@ -17,6 +16,7 @@ from tests.builders.wire import column, head, integer_key, record
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink, caught_up_after_deaths
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.oracle import compare, open_oracle
 from tests.rig.seeds import seeds
 
 PIECES = 9

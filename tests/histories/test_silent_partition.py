@@ -10,7 +10,6 @@ from typing import ClassVar
 import pytest
 
 from applier.coordinator import Policy
-from applier.demo.simulator.bulk_history import BulkHistory
 from applier.demo.simulator.live_log import LiveLog
 from applier.model.position import Stream, Ts
 from applier.replica.context import Components, EngineSettings
@@ -22,6 +21,7 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import LOGICAL_BITS
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
+from tests.rig.bulk_history import BulkHistory
 from tests.rig.fake_source import FakeSource, MemoryReader
 from tests.rig.local_runner import LocalRunner
 from tests.rig.upstream import differences

@@ -13,12 +13,12 @@ from confluent_kafka import Producer
 from applier.check import everything
 from applier.check.sink import BEGINNING
 from applier.cli.main import run
-from applier.demo.simulator.mysql_oracle import connect
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import ts_at
 from tests.builders import wire
 from tests.rig.least_privilege import make_user
+from tests.rig.mysql_oracle import connect
 
 PARTITIONS = 3
 NOW = datetime.now(UTC)

@@ -12,7 +12,6 @@ from itertools import product
 import pytest
 
 from applier.ddl.policy import DDL_TYPE_NAMES
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
@@ -23,6 +22,7 @@ from tests.rig.ddl_case import CASES
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import Replica
+from tests.rig.mysql_oracle import connect
 from tests.rig.upstream import clear_sink
 
 POINTS = ("ddl.before_intent", "ddl.after_intent", "ddl.after_statement", "ddl.before_done", "ddl.after_done")

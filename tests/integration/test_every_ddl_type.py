@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from applier.ddl.policy import REPLICATED, ddl_type_name, default_policy
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import ApplierError
 from applier.sinks.mysql.ddl import runner
 from tests.rig.clean_server import clean_server
@@ -17,6 +16,7 @@ from tests.rig.ddl_type_feed import SCHEMA, feed_of
 from tests.rig.ddl_types import CASES, VIEW, Shown, Stops, TypeCase
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import Replica
+from tests.rig.mysql_oracle import connect
 
 SCHEMAS = (SCHEMA, "lab_1")
 INT_WIDTH = re.compile(r"(?<=int)\(\d+\)")

@@ -14,7 +14,6 @@ from applier.coordinator import Policy
 from applier.demo.simulator.encoder import EncodedColumn, Encoder, RecordBytes, WireEvent, frame
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.kafka_log import produce_log
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.producer import LogRecord
 from applier.model.position import Stream, Ts
 from applier.sources.factory import open_source
@@ -23,6 +22,7 @@ from tests.integration.every_type import CASES, VECTOR, TypeCase
 from tests.integration.mysql_replica import read, run
 from tests.rig.clean_server import clean_server
 from tests.rig.local_replica import Replica
+from tests.rig.mysql_oracle import connect
 
 KEY = 11
 LOADED = 320

@@ -6,16 +6,16 @@ from threading import Event, Thread
 import pytest
 from typer.testing import CliRunner
 
-from applier.demo.live_upstream import comparison
-from applier.demo.live_upstream.__main__ import app
-from applier.demo.live_upstream.comparison import tables_after
-from applier.demo.live_upstream.feed import FeedPace, UpstreamFeed
-from applier.demo.live_upstream.upstream_copy import UpstreamCopy
 from applier.demo.simulator.live_log import LiveLog
-from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect
 from applier.model.errors import ApplierError, ConfigError
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from tests.rig.live_upstream import comparison
+from tests.rig.live_upstream.__main__ import app
+from tests.rig.live_upstream.comparison import tables_after
+from tests.rig.live_upstream.feed import FeedPace, UpstreamFeed
+from tests.rig.live_upstream.upstream_copy import UpstreamCopy
+from tests.rig.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect
 
 PREFIX = "oracle_live_"
 ONE_SERVER = "the feed knows no dialect of its own: one server shows all"

@@ -9,13 +9,13 @@ from pymysql.err import ProgrammingError
 
 from applier.cli.main import run
 from applier.config import load_config
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import TableGuard
 from applier.sinks.registry import open_sink
 from tests.rig.dump_directory import HEADER, MYDUMPER, TS, age, dumpling
+from tests.rig.mysql_oracle import connect
 
 ON_ONE = pytest.mark.on_one_server("mariadb", reason="it is about files, or about what all servers of the family do")
 

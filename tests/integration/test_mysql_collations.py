@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from applier.ddl.target import MARIADB_COLLATIONS
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.integration.mysql_replica import read
 from tests.rig.clean_server import clean_server
@@ -15,6 +14,7 @@ from tests.rig.database import Kind
 from tests.rig.ddl_type_feed import SCHEMA, feed_of
 from tests.rig.ddl_types import TypeCase
 from tests.rig.local_replica import Replica
+from tests.rig.mysql_oracle import connect
 
 TABLE = "CREATE TABLE `t` (`id` INT PRIMARY KEY,`v` INT,`w` VARCHAR(20) COLLATE {collation}{key})"
 

@@ -8,10 +8,10 @@ import pytest
 
 from applier.demo.simulator.compare import canonical, differences
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.mysql_oracle import MysqlOracle, connect
-from applier.demo.simulator.oracle import open_oracle
 from applier.model.events import TableName
 from applier.model.position import Ts
+from tests.rig.mysql_oracle import MysqlOracle, connect
+from tests.rig.oracle import open_oracle
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import NeedsOperator
 from applier.sinks.ledger_entry import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, read, replica, run
+from tests.rig.mysql_oracle import connect
 
 
 def engines(url: str) -> dict[str, str]:

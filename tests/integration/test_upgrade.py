@@ -4,13 +4,13 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect, read_schemas
 from applier.demo.simulator.mysql_text import quote_name
 from tests.builders.first_version import END_TS, changefeed, text
 from tests.integration.mysql_replica import read
 from tests.rig.clean_server import drop_bookkeeping
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import Replica
+from tests.rig.mysql_oracle import connect, read_schemas
 from tests.rig.upstream import clear_sink
 
 

@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import FatalSinkError
 from applier.mysql.literals import text
 from applier.verify.comparison import LEAF_ROWS, Patience
 from applier.verify.difference import Report, RowState
 from tests.integration.mysql_replica import commit_at, replica
+from tests.rig.mysql_oracle import connect
 from tests.rig.verifying import ComparedTables, Listener, execute_file, read, run, verify, wrong
 
 UP, DOWN = "applier_test_up", "applier_test_down"

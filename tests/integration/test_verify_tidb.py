@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import NeedsOperator
 from tests.integration.mysql_replica import Replica, commit_at, replica
 from tests.rig.clean_server import clean_server
+from tests.rig.mysql_oracle import connect
 from tests.rig.tidb import NOW, Tidb, tidb_server
 from tests.rig.verifying import ComparedTables, Listener, run, verify, wrong
 

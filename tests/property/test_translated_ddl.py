@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import SqliteOracle, compare, run_translated
 from applier.demo.simulator.sqlite_oracle import write_rows
+from tests.rig.oracle import SqliteOracle, compare, run_translated
 from tests.rig.seeds import seeds
 
 

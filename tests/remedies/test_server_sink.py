@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 from sqlalchemy import make_url
 
-from applier.demo.simulator.mysql_oracle import connect
 from tests.builders.handwritten import ddl, resolved
+from tests.rig.mysql_oracle import connect
 from tests.rig.newcomer import Newcomer
 from tests.rig.walked_feed import WalkedFeed, order
 

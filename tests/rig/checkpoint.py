@@ -6,8 +6,8 @@ from typing import Self
 
 import pymysql
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.position import NO_TS, Ts
+from tests.rig.mysql_oracle import connect
 
 QUERY = "SELECT checkpoint_ts, window_id, epoch FROM applier.progress WHERE name = %s"
 

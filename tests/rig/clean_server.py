@@ -8,9 +8,9 @@ from functools import cache
 from pymysql.cursors import Cursor
 
 from applier.database.carried_files import path
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.mysql_text import quote_name
 from tests.rig.least_privilege import statements_of
+from tests.rig.mysql_oracle import connect
 
 MADE = re.compile(r"CREATE TABLE applier\.(\w+)")
 REVISIONS = "schema_version"

@@ -11,9 +11,9 @@ from enum import StrEnum
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.mysql_oracle import connect
 from tests.rig.database import PROCESS_LIST, Database
 from tests.rig.kafka import Kafka
+from tests.rig.mysql_oracle import connect
 from tests.rig.process_tree import Process, Role, processes, session
 from tests.rig.server import Server
 from tests.rig.spark_cluster import Cluster

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
 from applier.replica.shutdown import Shutdown
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
+from tests.rig.oracle import compare, open_oracle
 
 
 class LiveSource(FakeSource):

@@ -7,7 +7,7 @@ from secrets import token_hex
 from sqlalchemy import make_url
 
 from applier.database.carried_files import read_text
-from applier.demo.simulator.mysql_oracle import connect
+from tests.rig.mysql_oracle import connect
 
 EXAMPLE_USER = re.compile(r"'\w+'@'%'")
 EXAMPLE_PASSWORD, EXAMPLE_SCHEMA = "'choose-a-password'", " shop.* "

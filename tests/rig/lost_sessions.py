@@ -16,8 +16,8 @@ import pymysql
 import pytest
 from pymysql.constants import CR
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.mysql.connection import DriverConnection
+from tests.rig.mysql_oracle import connect
 
 SETTING_UP = re.compile(
     r"SET NAMES|SET sql_mode|SET AUTOCOMMIT|SELECT (VERSION|DATABASE)\(\)|SELECT @@(transaction_isolation|tx_isolation|sql_mode)"

@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 import pymysql
 
-from applier.demo.simulator.mysql_oracle import connect
+from tests.rig.mysql_oracle import connect
 
 ACCOUNTS = ("bank.accounts", "shop.wallets")
 ABSENT = {pymysql.constants.ER.NO_SUCH_TABLE, pymysql.constants.ER.BAD_DB_ERROR}

@@ -12,10 +12,10 @@ from threading import Event, Thread
 import pymysql
 
 from applier.demo.simulator import column_type as of
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.mysql_text import create_table_text, quote_name
 from applier.demo.simulator.schema import Table, column, index, primary
 from applier.model.events import TableName
+from tests.rig.mysql_oracle import connect
 from tests.rig.primary import Primary
 
 SCHEMA = "oltp"

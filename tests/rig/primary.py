@@ -9,9 +9,9 @@ from typing import Any, Self
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.mysql_oracle import connect, read_schemas
 from tests.rig.clean_server import drop
 from tests.rig.database import PASSWORD, USER, Database, Kind, own_database
+from tests.rig.mysql_oracle import connect, read_schemas
 from tests.rig.server import ContainerServer
 
 OPTIONS = {

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
-from applier.demo.simulator.mysql_oracle import MysqlOracle, connect, read_facts
-from applier.demo.simulator.oracle import read_facts as read_sink
 from applier.demo.simulator.schema import Table
 from applier.model.events import TableName
 from applier.model.position import Ts
 from tests.rig.database import kind_of
+from tests.rig.mysql_oracle import MysqlOracle, connect, read_facts
 from tests.rig.oltp import TABLES as OLTP_TABLES
+from tests.rig.oracle import read_facts as read_sink
 from tests.rig.primary import Primary
 
 

@@ -14,13 +14,13 @@ import pymysql
 from applier.demo.simulator.alteration import is_compared
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
-from applier.demo.simulator.mysql_oracle import MysqlOracle, connect
 from applier.demo.simulator.operation import UpstreamStep
-from applier.demo.simulator.oracle import Oracle, open_oracle, read_facts
 from applier.demo.simulator.schema import Table
 from applier.model.events import TableName
 from applier.sources.binlog.position import BinlogPosition, split_file_name
+from tests.rig.mysql_oracle import MysqlOracle, connect
 from tests.rig.oltp import SCHEMA
+from tests.rig.oracle import Oracle, open_oracle, read_facts
 from tests.rig.primary import Primary
 
 

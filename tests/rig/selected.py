@@ -1,8 +1,8 @@
 """What a filtered and routed replica must be: a projection of the oracle."""
 
 from applier.demo.simulator.compare import DatabaseFacts, differences
-from applier.demo.simulator.oracle import read_facts
 from applier.selection import EventFilter, Route, TableFilter, TableSelection
+from tests.rig.oracle import read_facts
 from tests.rig.upstream import fresh_oracle
 
 

@@ -1,8 +1,8 @@
 """The upstream of a simulated history as the server of ``rig.tidb``: every version of every table, with the columns that it had."""
 
 from applier.demo.simulator.history import History
-from applier.demo.simulator.snapshots import Snapshots, TableSnapshot
 from applier.model.events import TableName
+from tests.rig.snapshots import Snapshots, TableSnapshot
 from tests.rig.tidb import Row, Tidb
 
 

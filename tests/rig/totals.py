@@ -10,9 +10,9 @@ from threading import Event, Thread
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.sqlite_facts import quote
 from applier.model.events import TableName
+from tests.rig.mysql_oracle import connect
 
 POLL_S = 0.01
 ABSENT = {

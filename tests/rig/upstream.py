@@ -5,12 +5,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from applier.demo.comparison import durable_state, steps_until
-from applier.demo.simulator.catalogue_oracle import CatalogueOracle
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import create_topic, produce_log
-from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
 from applier.demo.simulator.operation import UpstreamStep
-from applier.demo.simulator.oracle import Oracle, compare, open_oracle, read_facts
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
@@ -18,7 +15,10 @@ from applier.model.position import Ts
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from tests.rig.catalogue_oracle import CatalogueOracle
 from tests.rig.clean_server import drop, forget_replicas
+from tests.rig.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
+from tests.rig.oracle import Oracle, compare, open_oracle, read_facts
 from tests.rig.verifying import ComparedTables, verify, wrong
 
 NAME = "e2e"

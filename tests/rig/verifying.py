@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.events import TableName
 from applier.sinks.settings import SinkSettings
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowState, TableResult
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
+from tests.rig.mysql_oracle import connect
 
 
 class Listener:

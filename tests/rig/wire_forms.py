@@ -18,7 +18,6 @@ from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
 from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
-from applier.demo.simulator.projection import seen_by_sink
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.model.position import Ts
 from applier.planner.keyless import EqualRows
@@ -30,6 +29,7 @@ from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource
+from tests.rig.projection import seen_by_sink
 from tests.rig.selected import SELECTIONS, differences_from_projection
 from tests.rig.tidb import tidb_server
 from tests.rig.tidb_history import give_history

@@ -15,12 +15,12 @@ from typing import Any, Self
 
 import pymysql
 
-from applier.demo.simulator.mysql_oracle import connect
 from tests.bench.binlog import catch_up, own_replica
 from tests.bench.binlog.primary import SCHEMA, Backlog, Primary
 from tests.bench.suite.checkout import ROOT, Checkout
 from tests.bench.suite.live import quantile
 from tests.bench.suite.process_cpu import TreeUse, of_process, server_process
+from tests.rig.mysql_oracle import connect
 
 LOOK_S = 0.003
 START_S = 120

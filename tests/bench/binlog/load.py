@@ -7,8 +7,8 @@ import sys
 import time
 from contextlib import closing
 
-from applier.demo.simulator.mysql_oracle import connect
 from tests.bench.binlog.primary import SCHEMA, TOOLS
+from tests.rig.mysql_oracle import connect
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from applier.demo.simulator.mysql_oracle import connect
 from tests.rig.database import Kind, own_database
+from tests.rig.mysql_oracle import connect
 
 SCHEMA, TOOLS = "bench", "bench_tools"
 OPTIONS = (

@@ -8,11 +8,11 @@ from typing import Any, Self
 import pymysql
 
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.mysql_text import DdlWriter, quote_name
 from applier.demo.simulator.operation import CreateTable
 from applier.demo.simulator.schema import Table
 from tests.bench.suite.rows import SCHEMA
+from tests.rig.mysql_oracle import connect
 
 BOOKKEEPING = "bench_applier"
 NAME = "bench"

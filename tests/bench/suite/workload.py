@@ -11,7 +11,6 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from applier.demo.simulator.bulk_history import bulk_log
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import Row, RowChange, UpstreamStep
@@ -20,6 +19,7 @@ from applier.demo.simulator.schema import Table
 from applier.model.position import Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS
 from tests.bench.suite.rows import MIXED, mixed, order, orders
+from tests.rig.bulk_history import bulk_log
 
 START_MS = 1_764_000_000_000
 PER_TRANSACTION = 50

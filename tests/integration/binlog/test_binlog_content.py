@@ -5,7 +5,6 @@ from contextlib import closing
 import pytest
 
 from applier.demo.simulator import column_type as of
-from applier.demo.simulator.mysql_oracle import connect
 from applier.demo.simulator.mysql_text import create_table_text
 from applier.demo.simulator.schema import Table, column, index, primary, unique
 from applier.model.errors import ProtocolError
@@ -13,6 +12,7 @@ from applier.model.events import TableName
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
+from tests.rig.mysql_oracle import connect
 from tests.rig.primary_comparison import differences_from
 
 pytestmark = pytest.mark.timeout(60)

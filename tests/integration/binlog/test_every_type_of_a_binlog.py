@@ -9,7 +9,6 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.binlog.binlog_types import TYPED
 from tests.integration.binlog.typed_writes import WHOLE, TypedTable, tables_of
@@ -17,6 +16,7 @@ from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.clean_server import drop
 from tests.rig.database import Databases, Kind
 from tests.rig.least_privilege import make_user
+from tests.rig.mysql_oracle import connect
 from tests.rig.primary import Primary
 from tests.rig.upstream import clear_sink
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from pymysql.err import IntegrityError, OperationalError
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import NeedsOperator
 from applier.planner.table_check import DifferenceKind
 from applier.selection import TableFilter, TableSelection
@@ -17,6 +16,7 @@ from tests.integration.mysql_replica import read
 from tests.rig.binlog_replica import LIMITS, BinlogReplica
 from tests.rig.database import Kind
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
+from tests.rig.mysql_oracle import connect
 from tests.rig.primary import Primary, own_primary
 from tests.rig.upstream import clear_sink
 

@@ -6,11 +6,11 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.binlog.test_starting_places import command
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
+from tests.rig.mysql_oracle import connect
 from tests.rig.primary import own_primary
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.on_one_server("mariadb", reason="MySQL's sets name each transaction")]

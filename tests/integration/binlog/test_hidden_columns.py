@@ -4,12 +4,12 @@ from contextlib import closing
 
 import pytest
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import NeedsOperator
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.mysql_replica import read
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
+from tests.rig.mysql_oracle import connect
 
 pytestmark = pytest.mark.timeout(180)
 ROWS = "SELECT id, HEX(v), n FROM hashed.long_key ORDER BY id"

@@ -5,12 +5,12 @@ from itertools import islice
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.mysql_oracle import MysqlOracle
 from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
 from tests.rig.least_privilege import make_user
+from tests.rig.mysql_oracle import MysqlOracle
 from tests.rig.oltp import MONEY, TOTAL, oltp_load
 from tests.rig.primary_comparison import differences_from, tables_of
 from tests.rig.totals import watching_totals

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.cli.main import run
-from applier.demo.simulator.mysql_oracle import connect
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import PASSWORD, USER
+from tests.rig.mysql_oracle import connect
 from tests.rig.upstream import NAME
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.on_one_server("mariadb", reason="the programs of the tests are MariaDB's")]

@@ -7,8 +7,6 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.mysql_oracle import connect, read_facts
-from applier.demo.simulator.oracle import read_facts as read_sink
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.sinks.registry import open_sink
@@ -21,7 +19,9 @@ from applier.sources.binlog.state import SourceState
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
+from tests.rig.mysql_oracle import connect, read_facts
 from tests.rig.oltp import MONEY, TABLES, TOTAL, oltp_load
+from tests.rig.oracle import read_facts as read_sink
 from tests.rig.primary import own_primary
 from tests.rig.primary_comparison import differences_from, execute_history, tables_of
 from tests.rig.totals import watching_totals

@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import make_url
 
-from applier.demo.simulator.mysql_oracle import connect
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent, RowEvent
 from applier.model.position import Place
@@ -23,6 +22,7 @@ from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.cut_connections import cutting
 from tests.rig.database import Kind
+from tests.rig.mysql_oracle import connect
 
 TABLE = "(id INT PRIMARY KEY AUTO_INCREMENT, a INT, v LONGTEXT)"
 LARGE = 17_000_000

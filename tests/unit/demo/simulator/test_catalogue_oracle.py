@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from applier.demo.simulator.catalogue_oracle import CatalogueOracle
 from applier.demo.simulator.compare import DatabaseFacts
 from applier.demo.simulator.generated_column import GeneratedRule, Generation
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.oracle import open_oracle
 from applier.demo.simulator.session_zone import in_session
 from applier.model.events import TableName
+from tests.rig.catalogue_oracle import CatalogueOracle
+from tests.rig.oracle import open_oracle
 
 HISTORY = History(5, HistoryOptions(transactions=60, ddl_share=0.3))
 

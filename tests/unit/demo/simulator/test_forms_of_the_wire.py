@@ -13,12 +13,12 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
-from applier.demo.simulator.oracle import compare, open_oracle
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.demo.simulator.projection import seen_by_sink, unlisted_columns
-from applier.demo.simulator.snapshots import Snapshots
 from applier.demo.simulator.table_family import TableFamily
 from tests.rig.log_reader import events
+from tests.rig.oracle import compare, open_oracle
+from tests.rig.projection import seen_by_sink, unlisted_columns
+from tests.rig.snapshots import Snapshots
 
 SIZE = HistoryOptions(transactions=25, ddl_share=0.2)
 HISTORY = History(3, SIZE)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from applier.demo.simulator.bulk_history import SALES, BulkHistory, bulk_log
 from applier.demo.simulator.compare import canonical
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.operation import AlterTable, action_type
-from applier.demo.simulator.oracle import SqliteOracle
 from applier.demo.simulator.schema_evolution import SimulatedDdlKind
 from applier.demo.simulator.table_family import TableFamily
+from tests.rig.bulk_history import SALES, BulkHistory, bulk_log
+from tests.rig.oracle import SqliteOracle
 
 SEEDS = range(100)
 

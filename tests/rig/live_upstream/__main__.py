@@ -1,4 +1,4 @@
-"""``python -m applier.demo.live_upstream run|compare``: the program of the containers ``upstream`` and of their comparison."""
+"""``python -m tests.rig.live_upstream run|compare``: the program of the containers ``upstream`` and of their comparison."""
 
 import logging
 import signal
@@ -10,13 +10,13 @@ from typing import Annotated, Final, TypeAlias
 import pymysql
 import typer
 
-from applier.demo.live_upstream.comparison import compare_live
-from applier.demo.live_upstream.feed import FeedPace, UpstreamFeed
-from applier.demo.live_upstream.upstream_copy import UpstreamCopy
 from applier.demo.simulator.kafka_log import create_topic
 from applier.demo.simulator.live_log import LiveLog
 from applier.model.errors import ApplierError, FatalSinkError
 from applier.sinks.settings import SinkSettings
+from tests.rig.live_upstream.comparison import compare_live
+from tests.rig.live_upstream.feed import FeedPace, UpstreamFeed
+from tests.rig.live_upstream.upstream_copy import UpstreamCopy
 
 RETENTION_MS: Final = 24 * 3600 * 1000
 DATABASE_HELP: Final = "SQLAlchemy URL of upstream's own database (MySQL or MariaDB)."
@@ -28,7 +28,7 @@ app: Final = typer.Typer(
 
 
 @app.command()
-def run(  # noqa: PLR0913 - one parameter per option of the command line
+def run(
     *,
     database: Annotated[str, typer.Option(envvar="UPSTREAM_DATABASE", metavar="URL", help=DATABASE_HELP)],
     kafka: Annotated[str, typer.Option(envvar="UPSTREAM_KAFKA", metavar="HOST:PORT", help="Kafka's bootstrap servers.")],

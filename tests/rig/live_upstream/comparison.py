@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from applier.demo.live_upstream.feed import history_of
-from applier.demo.live_upstream.upstream_copy import FeedState, UpstreamCopy
 from applier.demo.simulator.catalogue import Catalogue
 from applier.demo.simulator.compare import differences
-from applier.demo.simulator.oracle import read_facts
 from applier.demo.simulator.schema import Table
 from applier.model.errors import ApplierError, RetryableSinkError
 from applier.model.events import TableName
@@ -17,6 +14,9 @@ from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from tests.rig.live_upstream.feed import history_of
+from tests.rig.live_upstream.upstream_copy import FeedState, UpstreamCopy
+from tests.rig.oracle import read_facts
 
 HOLD_TIMEOUT_S: Final = 30
 POLL_S: Final = 0.2

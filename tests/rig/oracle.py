@@ -11,10 +11,9 @@ from typing import Protocol
 
 from sqlalchemy import make_url
 
-from applier.demo.simulator import mysql_oracle, sqlite_facts
+from applier.demo.simulator import sqlite_facts
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
-from applier.demo.simulator.mysql_oracle import DEFAULT_PREFIX, MysqlOracle
 from applier.demo.simulator.mysql_text import DdlWriter
 from applier.demo.simulator.operation import CreateTable, CreateView, Ddl, UpstreamStep, action_type, event_name
 from applier.demo.simulator.schema import Table
@@ -23,6 +22,8 @@ from applier.demo.simulator.sqlite_oracle import SqliteOracle, bound_row
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.sinks.sqlite.schema_change import apply_ddl
+from tests.rig import mysql_oracle
+from tests.rig.mysql_oracle import DEFAULT_PREFIX, MysqlOracle
 
 __all__ = [
     "MysqlOracle",

@@ -7,19 +7,19 @@ from typing import Any, Final, Self
 
 import pymysql
 
-from applier.demo.simulator.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect, read_schemas
 from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import UpstreamStep
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
+from tests.rig.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect, read_schemas
 
 MOST_NAMED: Final = 5
 LOCK: Final = STATE_SCHEMA
 STATE_TABLE: Final = f"{STATE_SCHEMA}.state"
 MAKE_STATE: Final = f"CREATE TABLE IF NOT EXISTS {STATE_TABLE} (one INT PRIMARY KEY, seed BIGINT, steps BIGINT, last_ts BIGINT UNSIGNED)"
-READ_STATE: Final = f"SELECT seed, steps, last_ts FROM {STATE_TABLE}"  # noqa: S608 - a constant name
-WRITE_STATE: Final = f"REPLACE INTO {STATE_TABLE} VALUES (1, %s, %s, %s)"  # noqa: S608 - a constant name
+READ_STATE: Final = f"SELECT seed, steps, last_ts FROM {STATE_TABLE}"
+WRITE_STATE: Final = f"REPLACE INTO {STATE_TABLE} VALUES (1, %s, %s, %s)"
 NOT_THERE: Final = frozenset({pymysql.constants.ER.NO_SUCH_TABLE, pymysql.constants.ER.BAD_DB_ERROR})
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from threading import Event
 from typing import Final
 
-from applier.demo.live_upstream.upstream_copy import FeedState, UpstreamCopy
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import LogProducer
 from applier.demo.simulator.live_log import LiveLog, wall_clock_ts
@@ -20,6 +19,7 @@ from applier.demo.simulator.operation import DropSchema, UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import SourceError
 from applier.model.position import NO_TS, Ts
+from tests.rig.live_upstream.upstream_copy import FeedState, UpstreamCopy
 
 LOG: Final = logging.getLogger(__name__)
 TICK_S: Final = 0.2
