@@ -14,7 +14,6 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import ProducerOptions
 from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.sources.factory import open_source
-from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica
 from tests.rig.money import reading_money
@@ -62,7 +61,7 @@ def test_a_history_in_any_form_of_the_wire_ends_identical_on_a_real_server(seed,
     world.produce(kafka.bootstrap_servers)
     clear_sink(mysql_url)
     settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
-    with upstream_of(drawn) as upstream_url, KafkaSource(settings, drawn.decoder(upstream_url), lambda: SESSION_ZONE) as source:
+    with upstream_of(drawn) as upstream_url, open_source(settings, drawn.decoder(upstream_url), lambda: SESSION_ZONE) as source:
         # The user with the least privileges may not write to schemas that only routes name.
         url = least_privileged_url if Form.SELECTION not in drawn.forms else mysql_url
         result = Replica(url, source, name=NAME, **drawn.settings).catch_up()

@@ -13,7 +13,8 @@ from applier.spark.python_check import NEEDED, check_local_python, probe
 WORKER_MODULES = """
 import importlib, json, sys
 from applier.run.worker_daemon import MODULES
-for name in MODULES:
+from applier.sinks.registry import task_modules
+for name in (*MODULES, *task_modules()):
     importlib.import_module(name)
 print(json.dumps(sorted(sys.modules)))
 """
