@@ -137,10 +137,10 @@ def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, d
 
 def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> CheckFinding:
     """Tell what the sink of a new replica holds at its start. An error: nobody has recorded it."""
+    kit = kit_of(config.source_settings())
     if dump is not None:
         whose = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
-        return ok(BEGINNING, f"{whose}: {named_text(start_ts)}")
-    kit = kit_of(config.source_settings())
+        return ok(BEGINNING, f"{whose}: {named_text(start_ts, kit.timeline())}")
     if start_ts or kit.names_start:
         return of_error(BEGINNING, not_loaded(start_ts))
     if not kit.may_begin_empty:
@@ -157,7 +157,8 @@ def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding
     if progress is None:
         yield ok(REPLICA, f"{config.name!r} has not begun")
         return
-    yield ok(REPLICA, f"{config.name!r} is at {named_text(progress.checkpoint_ts)}")
+    timeline = kit_of(config.source_settings()).timeline(progress.source_state)
+    yield ok(REPLICA, f"{config.name!r} is at {named_text(progress.checkpoint_ts, timeline)}")
     owner = overview.owner
     if owner is not None and owner.state is OwnerState.ALIVE:
         yield ok(REPLICA, f"a run owns it: process {owner.owner.process} on {owner.owner.host}")

@@ -20,7 +20,7 @@ from applier.model.remedy import Remedy
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.port import Record, Source
-from applier.sources.ticdc.tso import physical_ms
+from applier.sources.ticdc.tso import TSO_TIMELINE, physical_ms
 from applier.telemetry.wording import MOST_NAMED, count, named_some, time_text
 
 TIMESTAMP_TYPE: Final = 7
@@ -172,7 +172,7 @@ def resolved_findings(streams: Collection[Stream], fresh: frozenset[Stream], tai
         yield ok(RESOLVED, f"each of {count(len(streams), 'partition')} got one within {wait_s:g} s")
     elif not fresh:
         newest = tail.newest(streams)
-        last = f"the newest one is of {time_text(newest)}" if newest else "the last records have none"
+        last = f"the newest one is of {time_text(newest, TSO_TIMELINE)}" if newest else "the last records have none"
         yield warning(RESOLVED, f"no partition got one within {wait_s:g} s; {last}", CHANGEFEED_REMEDY)
     else:
         named = named_some([f"{stream} ({_since(tail, stream)})" for stream in silent])
@@ -182,4 +182,4 @@ def resolved_findings(streams: Collection[Stream], fresh: frozenset[Stream], tai
 
 def _since(tail: TopicTail, stream: Stream) -> str:
     newest = tail.resolved.get(stream)
-    return "none in its last records" if newest is None else f"last {time_text(newest)}"
+    return "none in its last records" if newest is None else f"last {time_text(newest, TSO_TIMELINE)}"

@@ -83,7 +83,7 @@ def as_object(result: CatchupResult) -> dict[str, Any]:
 
 def as_lines(result: CatchupResult, sink: str) -> list[str]:
     """Return the result for people."""
-    lines = [_outcome(result), f"checkpoint {named_text(result.checkpoint_ts)} in {sink}"]
+    lines = [_outcome(result), f"checkpoint {named_text(result.checkpoint_ts, result.timeline)} in {sink}"]
     if result.quarantined:
         lines.append(f"{count(result.quarantined, 'event')} in quarantine, not applied: `applier quarantine list` names them")
     lines += [f"pending DDL: {one_line(ddl)} (it runs when the watermark has passed its commit timestamp)" for ddl in result.pending_ddls]

@@ -20,7 +20,7 @@ from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.telemetry.log import timeline_in_use
-from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
+from applier.telemetry.wording import count, one_line, operator, option_and_time
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
 
@@ -114,7 +114,7 @@ def as_object(entry: LedgerEntry) -> dict[str, Any]:
 def as_lines(entry: LedgerEntry) -> list[str]:
     """Return an entry for people."""
     what = one_line(f"{entry.ddl.name}: {entry.ddl.query}")
-    lines = [f"{'  '.join(filter(None, option_and_time(entry.ddl.commit_ts)))}  {entry.state:7} {what}"]
+    lines = [f"{'  '.join(filter(None, option_and_time(entry.ddl.commit_ts, timeline_in_use())))}  {entry.state:7} {what}"]
     return [*lines, f"    {one_line(entry.error)}"] if entry.error else lines
 
 
@@ -136,7 +136,7 @@ def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None
 
 
 def _named(entry: LedgerEntry) -> str:
-    return f"--ts {option_text(entry.ddl.commit_ts)} --table {entry.ddl.name}"
+    return f"--ts {timeline_in_use().text(entry.ddl.commit_ts)} --table {entry.ddl.name}"
 
 
 def open_sink_of(settings: Config) -> Sink:
@@ -161,7 +161,7 @@ def _skip_unread(sink: Sink, ts: Ts, table: str) -> None:
     name = TableName("", "") if table == "." else parse_table(table)
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
     write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
-    print_line(f"skipped: the DDL of {name} at ts {option_text(ts)} will not run")
+    print_line(f"skipped: the DDL of {name} at ts {timeline_in_use().text(ts)} will not run")
 
 
 def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
@@ -196,4 +196,4 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
         )
     if state is DdlState.SKIPPED:
         sink.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
-    print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {option_text(ddl.commit_ts)})")
+    print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")

@@ -21,9 +21,10 @@ from rich.text import Text
 
 from applier.cli.output import fact
 from applier.cli.remedy import DEFAULT_CONFIG, command_line
+from applier.model.timeline import Timeline
 from applier.telemetry.activity import DDL, FAILING, PAUSED, STREAM
 from applier.telemetry.failing import Failing
-from applier.telemetry.log import LOGGER_NAME, spelled
+from applier.telemetry.log import LOGGER_NAME, spelled, timeline_in_use
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
@@ -64,8 +65,11 @@ def _rows(state: RunState, unix_s: float, config: Path) -> Iterator[tuple[str, R
     yield "applied", Text(f"{count(counts.rows, 'row')} in {count(counts.transactions, 'transaction')}, {_rate(state, unix_s)}")
     yield "DDLs", Text(_ddls(state, unix_s))
     lag_s = state.lag_s(unix_s)
-    yield "checkpoint", Text(time_text(state.checkpoint_ts) + (f", {duration(lag_s)} behind" if lag_s is not None else ""))
-    yield "watermark", Text(time_text(state.watermark) + (f", held back by {state.streams.holding}" if state.streams.holding else ""))
+    yield "checkpoint", Text(time_text(state.checkpoint_ts, state.timeline) + (f", {duration(lag_s)} behind" if lag_s is not None else ""))
+    yield (
+        "watermark",
+        Text(time_text(state.watermark, state.timeline) + (f", held back by {state.streams.holding}" if state.streams.holding else "")),
+    )
     if (stall := state.streams.stall) is not None:
         yield "stalled", Text(f"{stall.stream} shows no resolved event for {duration(stall.silent_s)}", "yellow")
     if state.quarantined:
@@ -153,7 +157,7 @@ class PlainObserver:
         if event is LogEvent.DDL_APPLIED and facts.get("query") == self._shown_ddl:
             facts = {name: value for name, value in facts.items() if name != "query"}
         if not _is_logged(event):
-            self._line(note_line(event, facts))
+            self._line(note_line(event, facts, timeline_in_use()))
 
     def _line(self, text: str) -> None:
         # A statement or a cause may contain [brackets], which Rich would take for markup.
@@ -173,7 +177,7 @@ class LiveObserver:
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display, unless the log does."""
         if not _is_logged(event):
-            self._console.print(note_line(event, facts), markup=False, highlight=False)
+            self._console.print(note_line(event, facts, timeline_in_use()), markup=False, highlight=False)
 
     def render(self) -> RenderableType:
         """Draw the newest state, as it is now."""
@@ -199,16 +203,16 @@ def _is_logged(event: LogEvent) -> bool:
     return event is LogEvent.RETRY or LOGGER.isEnabledFor(event.level)
 
 
-def note_line(event: LogEvent, facts: dict[str, Any]) -> str:
+def note_line(event: LogEvent, facts: dict[str, Any], timeline: Timeline) -> str:
     """Write an event with its facts on one line; a timestamp with its time."""
-    return one_line(" ".join([event, *(f"{name}={fact(name, value)}" for name, value in spelled(facts).items())]))
+    return one_line(" ".join([event, *(f"{name}={fact(name, value, timeline)}" for name, value in spelled(facts, timeline).items())]))
 
 
 def summary(state: RunState) -> str:
     """Write the state on one line."""
     parts = [f"{state.phase}:", f"read {progress_text(state)},", f"applied {count(state.counts.rows, 'row')}"]
     parts.append(f"in {count(state.counts.transactions, 'transaction')}, {ddls_text(state.counts.ddls, state.counts.skipped_ddls)},")
-    parts.append(f"checkpoint {time_text(state.checkpoint_ts)}")
+    parts.append(f"checkpoint {time_text(state.checkpoint_ts, state.timeline)}")
     if state.streams.holding:
         parts[-1] += f", watermark held back by {state.streams.holding}"
     return " ".join(parts)

@@ -17,7 +17,7 @@ from applier.model.position import Place, Stream, Ts
 from applier.model.timeline import moment_of
 from applier.sources.kit import OriginOf, RecordOrigin
 from applier.sources.port import Decoder, Record
-from applier.telemetry.log import utc_text
+from applier.telemetry.log import timeline_in_use, utc_text
 from applier.telemetry.wording import count, one_line, time_text
 
 KEY_ONLY: Final = "  (handle key only)"
@@ -79,13 +79,13 @@ def unreadable_text(error: ProtocolError | NeedsOperator) -> str:
 def _line(event: Event) -> str:
     match event:
         case RowEvent():
-            return f"{time_text(event.commit_ts)}  {event.operation:8}  {table_text(event)}  {row_text(event)}"
+            return f"{time_text(event.commit_ts, timeline_in_use())}  {event.operation:8}  {table_text(event)}  {row_text(event)}"
         case DdlEvent():
-            return f"{time_text(event.commit_ts)}  ddl       {table_text(event)}  {one_line(event.query)}"
+            return f"{time_text(event.commit_ts, timeline_in_use())}  ddl       {table_text(event)}  {one_line(event.query)}"
         case ResolvedEvent():
-            return f"{time_text(event.ts)}  resolved"
+            return f"{time_text(event.ts, timeline_in_use())}  resolved"
         case AdminEvent():
-            return f"{time_text(event.ts)}  admin     {count(event.partition, 'partition')}"
+            return f"{time_text(event.ts, timeline_in_use())}  admin     {count(event.partition, 'partition')}"
         case _:
             assert_never(event)
 
@@ -208,7 +208,7 @@ def _when(origin: RecordOrigin | None, ts: int | None) -> tuple[str, str]:
     """Return an event's time, and its TSO or its GTID."""
     if origin is not None:
         return utc_text(moment_of(origin.time_ms)), origin.gtid
-    return ("", "") if ts is None else (time_text(Ts(ts)), str(ts))
+    return ("", "") if ts is None else (time_text(Ts(ts), timeline_in_use()), str(ts))
 
 
 def _cells(event: Event, place: str) -> tuple[str, str, str, str]:

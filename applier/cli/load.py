@@ -13,6 +13,7 @@ from applier.dump.into_sink import LoadOptions, LoadResult, load_dump
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
+from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, named_text
 
 Directory = Annotated[
@@ -97,5 +98,5 @@ def _declare(config: Path, directory: Path | None, given: Ts | None, *, as_json:
 
 
 def _print_next(config: Path, start_ts: Ts) -> None:
-    print_line(f"the replica begins at {named_text(start_ts)}")
+    print_line(f"the replica begins at {named_text(start_ts, timeline_in_use())}")
     print_line(f"next: {command_line('check', config)}")

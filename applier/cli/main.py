@@ -24,7 +24,7 @@ from applier.cli.output import fact, stderr_console
 from applier.cli.remedy import remedy_line
 from applier.model.errors import ApplierError
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, use_timeline
+from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, timeline_in_use, timeline_used
 from applier.telemetry.log_event import LogEvent
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
@@ -99,7 +99,11 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     answer_shells()
     # Until a configuration names another kind of source.
-    use_timeline(TSO_TIMELINE)
+    with timeline_used(TSO_TIMELINE):
+        return _run(arguments, commands)
+
+
+def _run(arguments: Sequence[str], commands: typer.Typer) -> int:
     try:
         # Not standalone: the library would print errors in its own way and choose its own exit codes.
         code = _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
@@ -132,13 +136,15 @@ def _is_debugging() -> bool:
 def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
     # Here, where the places are known as operators write them: the commands of the remedy take them, and the numbers too.
-    shown = spelled(error.facts)
+    timeline = error.timeline or timeline_in_use()
+    shown = spelled(error.facts, timeline)
     remedy = error.remedy_with(shown)
     if is_json():
         facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": remedy}
-        logging.getLogger(LOGGER_NAME).error(
-            LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | facts, exc_info=error if _is_debugging() else None
-        )
+        with timeline_used(timeline):
+            logging.getLogger(LOGGER_NAME).error(
+                LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | facts, exc_info=error if _is_debugging() else None
+            )
         return
     console = stderr_console()
     if _is_debugging():
@@ -146,7 +152,7 @@ def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     _line(console, "error: ", error.message, "bold red")
     for name, value in shown.items():
         if value is not None and str(value):
-            _line(console, f"  {name}: ", fact(name, value), "dim")
+            _line(console, f"  {name}: ", fact(name, value, timeline), "dim")
     if remedy:
         _line(console, "  remedy: ", remedy_line(remedy, arguments), "bold green")
 

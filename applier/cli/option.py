@@ -135,7 +135,7 @@ def refuse_future(ts: Ts, timeline: Timeline) -> None:
                 "Check it: `applier inspect` shows the timestamp of each event. If you mean a later event, add --accept-future",
             ),
             ts=ts,
-            time=time_text(ts),
+            time=time_text(ts, timeline),
         )
 
 

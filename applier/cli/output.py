@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from applier.model.position import Ts
+from applier.model.timeline import Timeline
 from applier.telemetry.wording import time_text
 
 T = TypeVar("T")
@@ -40,6 +41,6 @@ def print_entries(entries: Sequence[T], as_object: Callable[[T], Any] | None, as
         print_line(if_none)
 
 
-def fact(name: str, value: Any) -> str:
+def fact(name: str, value: Any, timeline: Timeline) -> str:
     """Write a fact for people: a timestamp with its time."""
-    return f"{value} ({time_text(Ts(value))})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)
+    return f"{value} ({time_text(Ts(value), timeline)})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)

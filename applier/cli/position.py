@@ -9,13 +9,13 @@ from applier.config import Config
 from applier.model.errors import SinkError
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import EventPlace
+from applier.model.timeline import Timeline
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sinks.registry import open_sink
 from applier.sources.factory import kit_of
 from applier.sources.kit import SourceKit
-from applier.telemetry.log import timeline_in_use, use_timeline
-from applier.telemetry.wording import option_text
+from applier.telemetry.log import use_timeline
 
 LogPosition: TypeAlias = Annotated[
     str | None, typer.Option("--position", metavar="FILE:POS", help="Of a binlog: where the transaction begins.")
@@ -42,14 +42,14 @@ def named_record(settings: Config, position: str | None, gtid: str | None, progr
     return place
 
 
-def record_text(stream: Stream, offset: Offset) -> str:
+def record_text(stream: Stream, offset: Offset, timeline: Timeline) -> str:
     """Name a record: ``feed/0@17``, or the position in the log where its transaction begins."""
-    return option_text(Ts(offset)) if timeline_in_use().spells_offsets else str(Place(stream, offset))
+    return timeline.text(Ts(offset)) if timeline.spells_offsets else str(Place(stream, offset))
 
 
-def event_text(place: EventPlace) -> str:
+def event_text(place: EventPlace, timeline: Timeline) -> str:
     """Name an event: ``feed/0@17#2``, ``mariadb-bin.000042:1337#2``; without a number the whole record."""
-    text = record_text(place.stream, place.offset)
+    text = record_text(place.stream, place.offset, timeline)
     return f"{text}#{place.event}" if place.event >= 0 else text
 
 

@@ -94,7 +94,7 @@ def drop(
     with open_sink_of(settings) as sink:
         for entry in _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)):
             sink.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
-            print_line(f"dropped: {event_text(entry.event.place)}")
+            print_line(f"dropped: {event_text(entry.event.place, timeline_in_use())}")
 
 
 @quarantine.command("retry")
@@ -114,7 +114,7 @@ def retry(
         sink.acquire()
         for entry in entries:
             rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.place)
-            print_line(f"applied: {event_text(entry.event.place)} ({count(rows, 'row')})")
+            print_line(f"applied: {event_text(entry.event.place, timeline_in_use())} ({count(rows, 'row')})")
 
 
 def as_object(entry: QuarantineEntry) -> dict[str, Any]:
@@ -125,7 +125,9 @@ def as_object(entry: QuarantineEntry) -> dict[str, Any]:
         "partition": event.place.stream.partition,
         "offset": event.place.offset,
         # Of a binlog, as --position takes it.
-        **({"position": record_text(event.place.stream, event.place.offset)} if timeline_in_use().spells_offsets else {}),
+        **(
+            {"position": record_text(event.place.stream, event.place.offset, timeline_in_use())} if timeline_in_use().spells_offsets else {}
+        ),
         "event": event.place.event if event.place.event >= 0 else None,
         "state": str(event.state),
         "commit_ts": event.commit_ts or None,
@@ -143,7 +145,10 @@ def as_lines(entry: QuarantineEntry) -> list[str]:
     """Return an entry for people."""
     event = entry.event
     what = f"{event.schema}.{event.table}  {event.key}" if event.schema else "unknown"
-    lines = [f"{event_text(event.place)}  {time_text(event.commit_ts)}  {event.state:8}  {one_line(what)}", f"    {one_line(event.error)}"]
+    lines = [
+        f"{event_text(event.place, timeline_in_use())}  {time_text(event.commit_ts, timeline_in_use())}  {event.state:8}  {one_line(what)}",
+        f"    {one_line(event.error)}",
+    ]
     if entry.settled_at is not None:
         lines.append(f"    {event.state} by {entry.settled_by} at {entry.settled_at:%Y-%m-%d %H:%M:%S}Z")
     return lines

@@ -38,8 +38,8 @@ from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
-from applier.telemetry.log import use_timeline
-from applier.telemetry.wording import count, one_line, operator, option_and_time, option_text
+from applier.telemetry.log import timeline_in_use, use_timeline
+from applier.telemetry.wording import count, one_line, operator, option_and_time
 
 AT_NEXT_START: Final = "effective from the next start (restart a daemon that runs now)"
 
@@ -200,7 +200,7 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
             sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
-    print_line(f"skipped: {record_text(stream, offset)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
+    print_line(f"skipped: {record_text(stream, offset, timeline_in_use())}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode(decoder, [(stream, record)], origin_of):
         for line in inspect.as_lines(shown):
             print_line(f"    {line}")
@@ -223,10 +223,10 @@ def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
         # A run may have begun the DDL: its entry is settled, not doubled.
         known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
         if known and not known[0].state.is_open:
-            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {option_text(ddl.commit_ts)})")
+            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")
             return
         write_skipped(sink, ddl, known[0].identity if known else key)
-    print_line(f"skipped: {one_line(ddl.query)} (ts {option_text(ddl.commit_ts)})")
+    print_line(f"skipped: {one_line(ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")
 
 
 def skip_time(settings: Config, given: str, table: str | None, *, accept_future: bool) -> None:
@@ -251,7 +251,7 @@ def skip_time(settings: Config, given: str, table: str | None, *, accept_future:
             )
         name = None if table is None else parse_table(table).fold()
         sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), commit_ts=ts, table=name))
-    named, when = option_and_time(ts)
+    named, when = option_and_time(ts, timeline_in_use())
     at = f"{named} ({when})" if when else named
     print_line(f"skipped: everything at ts {at}{f' of {table}' if table else ''}; {AT_NEXT_START}")
 

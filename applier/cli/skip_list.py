@@ -96,12 +96,12 @@ def _what(found: Skipped) -> str:
         return f"{_at(ts, None if rule is None or rule.table is None else str(rule.table))}  all events"
     event = f" --event {rule.place.event}" if rule.place.event >= 0 else ""
     if timeline_in_use().spells_offsets:
-        return f"--position {option_and_time(Ts(rule.place.offset))[0]}{event}"
+        return f"--position {option_and_time(Ts(rule.place.offset), timeline_in_use())[0]}{event}"
     return f"--stream {rule.place.stream} --offset {rule.place.offset}{event}"
 
 
 def _at(ts: Ts, table: str | None) -> str:
-    named, when = option_and_time(ts)
+    named, when = option_and_time(ts, timeline_in_use())
     options = f"--ts {named}" if table is None else f"--ts {named} --table {printable(table)}"
     return f"{options}  {when}" if when else options
 

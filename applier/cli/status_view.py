@@ -14,7 +14,7 @@ from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.run_end import StoredEnd
 from applier.sources.kit import LogStatus
-from applier.sources.ticdc.tso import datetime_of
+from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of
 from applier.status.health import Health, Verdict, verdict_of
 from applier.status.replica_status import ReplicaStatus, StreamSummary
 from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text
@@ -54,7 +54,7 @@ def _remarks(each: StreamSummary) -> Iterator[str]:
     if each.holds_watermark:
         yield "holds back the watermark"
     if each.applied_ts:
-        yield f"rows are written up to {time_text(each.applied_ts)}"
+        yield f"rows are written up to {time_text(each.applied_ts, TSO_TIMELINE)}"
 
 
 def _short_remarks(each: StreamSummary) -> Iterator[str]:
@@ -68,7 +68,7 @@ NAME: Final = StreamColumn("stream", lambda each: str(each.stream))
 NEXT: Final = StreamColumn("next offset", lambda each: _number(each.next_offset, "not read"), is_number=True)
 END: Final = StreamColumn("end", lambda each: _number(each.end_offset), is_number=True)
 BEHIND: Final = StreamColumn("behind", lambda each: _number(each.behind), is_number=True)
-RESOLVED: Final = StreamColumn("resolved", lambda each: time_text(each.resolved_ts))
+RESOLVED: Final = StreamColumn("resolved", lambda each: time_text(each.resolved_ts, TSO_TIMELINE))
 RESOLVED_SHORT: Final = StreamColumn("resolved", lambda each: short_time(each.resolved_ts))
 LAG: Final = StreamColumn("lag", lambda each: "" if each.lag_s is None else duration(each.lag_s), is_number=True)
 REMARK: Final = StreamColumn("", lambda each: "; ".join(_remarks(each)))
@@ -221,7 +221,7 @@ def _facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
         yield from _log(status.log)
     if status.streams and status.has_topics:
         held = f", held back by {status.holding_stream}" if status.holding_stream else ""
-        yield Fact("watermark", f"{time_text(status.watermark)}{held}")
+        yield Fact("watermark", f"{time_text(status.watermark, status.timeline)}{held}")
     if not status.sink_problem:
         yield _owner(overview.owner)
         yield from _end(status, config)

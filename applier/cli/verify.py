@@ -10,6 +10,7 @@ from sqlalchemy import make_url
 
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.position import source_kit
 from applier.cli.remedy import DEFAULT_CONFIG
 from applier.cli.verify_view import as_lines, as_object, watcher_for
 from applier.config import Config
@@ -73,6 +74,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
             identity=f"{shown} {settings.sink.address} {settings.name}",
             is_row_consistent=settings.sink.consistency is Consistency.ROW,
         ),
+        timeline=source_kit(settings).timeline(),
         statement_timeout_s=statement_timeout,
         rows_in_flight=_patience(settings) if rows_in_flight else None,
         fix_sql=fix_sql,

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from applier.model.events import TableName
+from applier.model.timeline import Timeline
 from applier.telemetry.wording import count, duration, one_line, time_text
 from applier.verify.difference import Report, RowState, TableResult
 from applier.verify.task import Task
@@ -80,7 +81,7 @@ def as_lines(report: Report, task: Task) -> list[str]:
     verb = "differs" if different == 1 else "differ"
     outcome = "equal" if report.is_equal else f"{different:,} of {count(len(report.tables), 'table')} {verb}"
     tables = f"{count(len(report.tables), 'table')}, " if report.is_equal else ""
-    lines.append(f"{outcome}: {tables}{rows} upstream, {duration(report.seconds)}{_moment(report)}")
+    lines.append(f"{outcome}: {tables}{rows} upstream, {duration(report.seconds)}{_moment(report, task.timeline)}")
     return lines + _advice(report, task)
 
 
@@ -97,11 +98,11 @@ def _verdict(table: TableResult) -> str:
     return text + (f"; columns that differ: {', '.join(one_line(name) for name, _ in columns)}" if columns else "")
 
 
-def _moment(report: Report) -> str:
+def _moment(report: Report, timeline: Timeline) -> str:
     if not report.last_ts:
         return ", without a checkpoint of the sink"
     first = f"{report.first_ts} to " if report.first_ts != report.last_ts else ""
-    return f", at checkpoint {first}{report.last_ts} ({time_text(report.last_ts)})"
+    return f", at checkpoint {first}{report.last_ts} ({time_text(report.last_ts, timeline)})"
 
 
 def _advice(report: Report, task: Task) -> list[str]:

@@ -11,6 +11,7 @@ from applier.demo.comparison import DurableState, TableVerdict
 from applier.demo.directory import DemoDirectory
 from applier.demo.next_steps import as_comments, next_steps
 from applier.demo.volume import Volume
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.wording import count, duration, time_text
 
 
@@ -49,7 +50,7 @@ class DemoReport:
     def killed(self, killed: DurableState, verdicts: list[TableVerdict], money: int | None, volume: Volume) -> None:
         """Print the checkpoint of the killed run, and whether the replica equals upstream there."""
         self.line("  killed with SIGKILL: driver, JVM and workers", "bold red")
-        checkpoint, last = time_text(killed.checkpoint_ts), time_text(volume.last_ts)
+        checkpoint, last = time_text(killed.checkpoint_ts, TSO_TIMELINE), time_text(volume.last_ts, TSO_TIMELINE)
         self.line(f"  durable: checkpoint {checkpoint} of {last}, {count(killed.window_id, 'commit')}")
         differing = [verdict for verdict in verdicts if verdict.problems]
         tables = f"{count(len(verdicts) - 1, 'table')}, {count(sum(v.rows for v in verdicts[:-1]), 'row')}"
@@ -60,10 +61,12 @@ class DemoReport:
 
     def resumed(self, killed: DurableState, end: DurableState, result: dict[str, Any]) -> None:
         """Print where the second run resumed, and what it applied."""
-        self.line(f"  resumed at checkpoint {time_text(killed.checkpoint_ts)} as run {end.epoch} (killed: run {killed.epoch})")
+        self.line(
+            f"  resumed at checkpoint {time_text(killed.checkpoint_ts, TSO_TIMELINE)} as run {end.epoch} (killed: run {killed.epoch})"
+        )
         self.line(
             f"  applied {count(result['rows'], 'row')} of {count(result['transactions'], 'transaction')}, {count(result['ddls'], 'DDL')}, "
-            f"in {duration(result['seconds'])}; checkpoint {time_text(end.checkpoint_ts)}"
+            f"in {duration(result['seconds'])}; checkpoint {time_text(end.checkpoint_ts, TSO_TIMELINE)}"
         )
 
     def summary(self, directory: DemoDirectory, verdicts: list[TableVerdict], *, seed: int, seconds: float) -> None:

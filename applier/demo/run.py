@@ -22,6 +22,7 @@ from applier.model.remedy import Remedy
 from applier.model.segment import has_reached
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.wording import count, time_text
 
 REPLAYS: Final = 4
@@ -92,7 +93,7 @@ def _is_reached(sink: Sink, show: Callable[[str], None], until_ts: Ts | None) ->
             return False
         if progress is None:
             return False
-        show(f"checkpoint {time_text(progress.checkpoint_ts)}, {count(progress.fence.window_id, 'commit')}")
+        show(f"checkpoint {time_text(progress.checkpoint_ts, TSO_TIMELINE)}, {count(progress.fence.window_id, 'commit')}")
         return until_ts is not None and has_reached(progress.checkpoint_ts, until_ts)
 
     return is_reached

@@ -10,6 +10,7 @@ from typing import Any
 from applier.model.failure import FailureKind
 from applier.model.position import Place
 from applier.model.remedy import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, Remedy
+from applier.model.timeline import Timeline
 
 
 class ApplierError(Exception):
@@ -19,6 +20,8 @@ class ApplierError(Exception):
     """
 
     exit_code: int = 1
+    timeline: Timeline | None = None
+    """What the timestamps among the facts mean: of an error that has ended a run. None: what they mean to the command that shows it."""
 
     def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: FailureKind | None = None, **facts: Any) -> None:
         super().__init__(message)

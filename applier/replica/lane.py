@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from threading import Event
 from typing import Any, Final, Generic, TypeVar
 
@@ -41,7 +42,8 @@ class Lane(Generic[T]):
     def start(self, work: Callable[[], T]) -> None:
         """Begin work. The result of the work before must have been taken."""
         self._began_s = time.monotonic()
-        self._work = self._pool.submit(work)
+        # The work belongs to the caller's run: its log lines show timestamps as that run's source means them.
+        self._work = self._pool.submit(copy_context().run, work)
 
     def result(self) -> T:
         """Wait for the work, and return or raise what it has given."""

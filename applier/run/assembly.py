@@ -10,6 +10,7 @@ from applier.config import Config
 from applier.config.choice import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
+from applier.model.errors import ApplierError
 from applier.model.position import NO_TS, Listing, Ts
 from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
@@ -28,7 +29,7 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import refuse_started_speculation, start_context, submitted_master
 from applier.telemetry.activity import LISTING, LOADING, LOCKING, OPENING
 from applier.telemetry.failing import Side
-from applier.telemetry.log import use_timeline
+from applier.telemetry.log import timeline_used
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
@@ -85,11 +86,15 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 def open_components(config: Config, settings: SourceSettings, sink_settings: SinkSettings, watcher: Watcher) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
     with kit_of(settings).open(decoder_for(config), zone_of_sessions(config)) as source, open_sink(sink_settings) as sink:
-        use_timeline(source.timeline)
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))
         try:
-            yield Components(source, sink, runner)
+            with timeline_used(source.timeline):
+                yield Components(source, sink, runner)
+        except ApplierError as error:
+            # It is shown and stored outside of the run.
+            error.timeline = source.timeline
+            raise
         finally:
             runner.close()
 

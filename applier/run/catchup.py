@@ -11,6 +11,7 @@ from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import has_moved
+from applier.model.timeline import Timeline
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
@@ -38,6 +39,8 @@ class CatchupResult:
     """What a catch-up did. ``pending_ddls`` are DDLs at the checkpoint that wait for a later resolved event."""
 
     checkpoint_ts: Ts
+    timeline: Timeline
+    """What its timestamps mean."""
     rows: int
     transactions: int
     ddls: int
@@ -133,6 +136,7 @@ class Catchup:
         missing = {status.stream: status.missing for status in coordinator.streams}
         return CatchupResult(
             checkpoint_ts=engine.progress.checkpoint_ts,
+            timeline=self._components.source.timeline,
             rows=counts.rows,
             transactions=counts.transactions,
             ddls=counts.ddls,

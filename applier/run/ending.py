@@ -17,7 +17,7 @@ from applier.replica.shutdown import KILLED_BY, Shutdown
 from applier.sinks.registry import open_sink
 from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
-from applier.telemetry.log import spelled
+from applier.telemetry.log import spelled, timeline_in_use
 
 TRY_AGAIN: Final = 75
 """EX_TEMPFAIL of sysexits.h: a transient error outlasted ``run.retry_for_s``."""
@@ -77,13 +77,14 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
 
 def _of(command: str, error: BaseException) -> RunEnd:
     if isinstance(error, ApplierError):
+        facts = spelled(error.facts, error.timeline or timeline_in_use())
         return RunEnd(
             command=command,
             exit_code=error.exit_code,
             message=error.message,
             error_class=type(error).__name__,
-            facts={name: str(value) for name, value in spelled(error.facts).items() if value is not None and str(value)},
-            remedy=str(error.remedy_with(spelled(error.facts))),
+            facts={name: str(value) for name, value in facts.items() if value is not None and str(value)},
+            remedy=str(error.remedy_with(facts)),
         )
     if isinstance(error, KeyboardInterrupt):
         return RunEnd(command=command, exit_code=KILLED_BY + signal.SIGINT, message="stopped by SIGINT before it was done")

@@ -4,7 +4,9 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
@@ -48,8 +50,9 @@ class FactFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
         """Append the facts to the line, before a traceback if there is one."""
         # The whole output of another program is for collectors: a person sees its first line and its cause.
-        facts = spelled({name: value for name, value in _facts(record).items() if name != "output"})
-        return super().formatMessage(record) + "".join(f" {name}={_shown(name, value)}" for name, value in sorted(facts.items()))
+        timeline = timeline_in_use()
+        facts = spelled({name: value for name, value in _facts(record).items() if name != "output"}, timeline)
+        return super().formatMessage(record) + "".join(f" {name}={_shown(name, value, timeline)}" for name, value in sorted(facts.items()))
 
 
 class JsonFormatter(logging.Formatter):
@@ -67,7 +70,7 @@ class JsonFormatter(logging.Formatter):
             entry["traceback"] = self.formatException(record.exc_info)
         # The entry comes last: a fact must not replace time, level or event. ASCII, since a fact may hold bytes of a wrong
         # encoding.
-        return json.dumps(_with_positions(_facts(record)) | entry, default=str)
+        return json.dumps(_with_positions(_facts(record), timeline_in_use()) | entry, default=str)
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
@@ -145,20 +148,28 @@ def use_format(log_format: LogFormat) -> None:
         handler.setFormatter(JsonFormatter() if log_format == "json" else FactFormatter())
 
 
-class _Timestamps:
-    """What timestamps mean, in all lines of the process."""
-
-    timeline: Timeline = DIGITS
+_timeline: ContextVar[Timeline] = ContextVar("timeline", default=DIGITS)
+"""What timestamps mean in the lines of the run or the command that this thread works for. A new thread has none."""
 
 
 def use_timeline(timeline: Timeline) -> None:
-    """Show from now on what the timestamps of this source mean. A process reads one source."""
-    _Timestamps.timeline = timeline
+    """Show what the timestamps of this source mean, from now on to the end of the enclosing ``timeline_used``."""
+    _timeline.set(timeline)
+
+
+@contextmanager
+def timeline_used(timeline: Timeline) -> Iterator[None]:
+    """Show for the time of the block what the timestamps of this source mean, in the lines of this thread."""
+    before = _timeline.set(timeline)
+    try:
+        yield
+    finally:
+        _timeline.reset(before)
 
 
 def timeline_in_use() -> Timeline:
-    """Return what timestamps mean in this process."""
-    return _Timestamps.timeline
+    """Return what timestamps mean to the run or the command that this thread works for."""
+    return _timeline.get()
 
 
 def level_of(name: str) -> int:
@@ -199,42 +210,42 @@ def _is_ts(name: str, value: Any) -> bool:
     return name.endswith("_ts") and isinstance(value, int) and value > 0
 
 
-def spelled(facts: Mapping[str, Any]) -> dict[str, Any]:
+def spelled(facts: Mapping[str, Any], timeline: Timeline) -> dict[str, Any]:
     """Return facts as people know the places in them: of a binlog a file and a position instead of numbers, a topic and a partition."""
     found: dict[str, Any] = {}
     for name, value in facts.items():
-        position = _position(name, value)
+        position = _position(name, value, timeline)
         if position is None:
             found[name] = value
         else:
-            found[position[0]] = timestamp_text(Ts(value)) if _is_ts(name, value) else position[1]
+            found[position[0]] = timestamp_text(Ts(value), timeline) if _is_ts(name, value) else position[1]
     return found if found.keys() == facts.keys() else {name: value for name, value in found.items() if name not in {"topic", "partition"}}
 
 
-def _with_positions(facts: dict[str, Any]) -> dict[str, Any]:
+def _with_positions(facts: dict[str, Any], timeline: Timeline) -> dict[str, Any]:
     """Add to each number that is a place how commands take it: ``checkpoint_position``, ``position``."""
-    return facts | dict(position for name, value in facts.items() if (position := _position(name, value)) is not None)
+    return facts | dict(position for name, value in facts.items() if (position := _position(name, value, timeline)) is not None)
 
 
-def _position(name: str, value: Any) -> tuple[str, str] | None:
+def _position(name: str, value: Any, timeline: Timeline) -> tuple[str, str] | None:
     """Return the name of a fact as a position, and the position; None if it is no place, or is known by its number."""
     found = _PLACE.fullmatch(name)
-    if found is None or not isinstance(value, int) or value <= 0 or (text := timeline_in_use().text(Ts(value))) == str(value):
+    if found is None or not isinstance(value, int) or value <= 0 or (text := timeline.text(Ts(value))) == str(value):
         return None
     return f"{found[1] or ''}position", text
 
 
-def timestamp_text(ts: Ts) -> str:
+def timestamp_text(ts: Ts, timeline: Timeline) -> str:
     """Write a timestamp as the time of its commit (UTC, milliseconds), or as a place with that time where it is one."""
-    text, moment = timeline_in_use().text(ts), moment_at(ts, timeline_in_use())
+    text, moment = timeline.text(ts), moment_at(ts, timeline)
     if moment is None:
         return text
     return utc_text(moment) if text == str(ts) else f"{text} ({utc_text(moment)})"
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown(name: str, value: Any, timeline: Timeline) -> str:
     if _is_ts(name, value):
-        shown = timestamp_text(Ts(value))
+        shown = timestamp_text(Ts(value), timeline)
         return shown if shown == str(value) else f"{value} ({shown})"
     text = str(value)
     return repr(text) if not text or any(c.isspace() for c in text) else text

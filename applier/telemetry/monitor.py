@@ -8,7 +8,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -18,7 +18,7 @@ from applier.model.timeline import is_ahead
 from applier.telemetry.activity import Activity, Blocker
 from applier.telemetry.checkpoint_log import CheckpointLog
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
-from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
+from applier.telemetry.log import LOGGER_NAME, extra_of, timeline_in_use, timeline_used, utc_text
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, Watched
 from applier.telemetry.run_state import Paused, RunState
@@ -257,9 +257,14 @@ class Monitor:
     # ---------------------------------------------------------------------------------------------------------------
 
     def _pass_on(self, event: LogEvent, facts: dict[str, Any], *, is_logged: bool = True) -> None:
-        if is_logged:
-            LOGGER.log(event.level, event, extra=extra_of(facts))
-        self._observer.note(event, **facts)
+        with self._in_own_words():
+            if is_logged:
+                LOGGER.log(event.level, event, extra=extra_of(facts))
+            self._observer.note(event, **facts)
+
+    def _in_own_words(self) -> AbstractContextManager[None]:
+        """Show timestamps as this replica's source means them, whichever thread reports; before it is watched, as the thread's run does."""
+        return timeline_used(timeline_in_use() if self._replica is None else self._replica.timeline)
 
     def _log_checkpoint(self, *, at_least_s: float) -> None:
         state, now_s = self._state, self._clock.now_s()
@@ -273,7 +278,8 @@ class Monitor:
             "lag_s": None if lag is None else round(lag, 3),
         }
         # Not for the display, which shows the checkpoint anyway.
-        LOGGER.log(LogEvent.CHECKPOINT_ADVANCED.level, LogEvent.CHECKPOINT_ADVANCED, extra=facts)
+        with self._in_own_words():
+            LOGGER.log(LogEvent.CHECKPOINT_ADVANCED.level, LogEvent.CHECKPOINT_ADVANCED, extra=facts)
 
     def _look(self, replica: Watched, now_s: float) -> None:
         streams = self._collector.collect(replica.coordinator, replica.progress.checkpoint_ts, self.tally.durations.histograms(), now_s)

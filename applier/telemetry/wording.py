@@ -8,7 +8,7 @@ from typing import Final
 
 from applier.model.position import NO_TS, Ts
 from applier.model.timeline import Timeline, moment_of
-from applier.telemetry.log import timeline_in_use, timestamp_text, utc_text
+from applier.telemetry.log import timestamp_text, utc_text
 
 MOST_NAMED: Final = 5
 """So many things of one kind are named in a message or a finding."""
@@ -45,28 +45,23 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
-def time_text(ts: Ts) -> str:
-    """Write a timestamp of the process's source as the time of its commit (UTC, milliseconds), or as a place with that time.
+def time_text(ts: Ts, timeline: Timeline) -> str:
+    """Write a timestamp as the time of its commit (UTC, milliseconds), or as a place with that time.
 
     ``none`` for no timestamp.
     """
-    return "none" if ts == NO_TS else timestamp_text(ts)
+    return "none" if ts == NO_TS else timestamp_text(ts, timeline)
 
 
-def named_text(ts: Ts) -> str:
-    """Write a timestamp of the process's source with what commands take: ``… (ts 458173202432000001)``, ``binlog.000003:20862 (…)``."""
-    shown = time_text(ts)
-    return f"{shown} (ts {ts})" if timeline_in_use().text(ts) == str(ts) else shown
+def named_text(ts: Ts, timeline: Timeline) -> str:
+    """Write a timestamp with what commands take: ``… (ts 458173202432000001)``, ``binlog.000003:20862 (…)``."""
+    shown = time_text(ts, timeline)
+    return f"{shown} (ts {ts})" if timeline.text(ts) == str(ts) else shown
 
 
-def option_text(ts: Ts) -> str:
-    """Write a timestamp of the process's source as commands take it: the digits of a TSO, ``FILE:POSITION`` of a binlog."""
-    return timeline_in_use().text(ts)
-
-
-def option_and_time(ts: Ts) -> tuple[str, str]:
+def option_and_time(ts: Ts, timeline: Timeline) -> tuple[str, str]:
     """Write a timestamp as commands take it, and when it was; '' where the source does not know the time."""
-    named, when = option_text(ts), moment_text(ts, timeline_in_use())
+    named, when = timeline.text(ts), moment_text(ts, timeline)
     return named, "" if when == named else when
 
 

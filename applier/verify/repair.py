@@ -13,6 +13,7 @@ from typing import NamedTuple
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
 from applier.model.position import Ts
+from applier.model.timeline import Timeline
 from applier.planner.port import Dialect, Literal
 from applier.telemetry.wording import count, one_line, time_text
 from applier.verify.difference import RowDifference, RowState, TableResult
@@ -30,6 +31,7 @@ class Repair:
     kind: ServerKind
     replica: str
     ts: Ts
+    timeline: Timeline
     unwritten: int = field(default=0)
 
     def pieces(self, pairs: Mapping[TableName, TablePair], results: Sequence[TableResult]) -> Iterator[str]:
@@ -46,7 +48,8 @@ class Repair:
         rows = count(sum(len(result.differences) for result in repaired), "row")
         yield f"-- Repairs {rows} of the sink of the replica {self.replica!r}. Written by `applier verify`, which executes none of it.\n"
         if self.ts:
-            yield f"-- Right for the sink at checkpoint {self.ts} ({time_text(self.ts)}) only: stop the applier, compare the checkpoint\n"
+            at = f"{self.ts} ({time_text(self.ts, self.timeline)})"
+            yield f"-- Right for the sink at checkpoint {at} only: stop the applier, compare the checkpoint\n"
             yield "-- (`applier status`), and run `applier verify` again if it is another one.\n"
         else:
             yield "-- Right for the moment of the comparison only: nothing may write to the sink before these statements have run.\n"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from applier.model.timeline import Timeline
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.verify.comparison import Patience, look_again, wait_for_rows
@@ -22,6 +23,7 @@ class Task:
     sink: SinkSettings
     tables: ComparedTables
     options: Options
+    timeline: Timeline
     statement_timeout_s: int = 600
     rows_in_flight: Patience | None = None
     fix_sql: Path | None = None
@@ -50,6 +52,6 @@ def _look_again(task: Task, verification: Verification, report: Report, sides: S
     # All rows in one moment, so that the statements belong to one checkpoint.
     ts = look_again(sides, verification.pairs, tables, keeps_rows=True)
     with open_sink(task.sink) as sink:
-        repair = Repair(dialect=sink.dialect, kind=sides.sink.kind, replica=task.sink.name, ts=ts)
+        repair = Repair(dialect=sink.dialect, kind=sides.sink.kind, replica=task.sink.name, ts=ts, timeline=task.timeline)
     write_private(task.fix_sql, repair.pieces(verification.pairs, tables))
     return replace(report, unwritten=repair.unwritten)

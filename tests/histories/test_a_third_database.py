@@ -20,6 +20,7 @@ from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks import registry
 from applier.sinks.registry import open_sink, register
 from applier.sinks.settings import SinkSettings
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.health import Health
 from applier.status.replica_access import SinkAccess
 from applier.verify.difference import RowState
@@ -141,7 +142,7 @@ def test_verify_compares_it_and_writes_the_repair(tmp_path):
         replica_of(tmp_path / name, *CREATE, *ROWS).catch_up()
         sides.append(SinkSettings(url=url_of(tmp_path / name)))
     repair = tmp_path / "fix.sql"
-    task = Task(upstream=sides[0], sink=sides[1], tables=ComparedTables(), options=Options(jobs=1), fix_sql=repair)
+    task = Task(upstream=sides[0], sink=sides[1], tables=ComparedTables(), options=Options(jobs=1), timeline=TSO_TIMELINE, fix_sql=repair)
     assert perform(task, Silent()).is_equal
     with closing(sqlite3.connect(tmp_path / "other/replica.vault")) as connection, connection:
         connection.executescript("UPDATE [shop!orders] SET note = 'wrong' WHERE id = 1; DELETE FROM [shop!orders] WHERE id = 3")

@@ -23,6 +23,7 @@ from applier.sinks.registry import register
 from applier.sinks.settings import SinkSettings
 from applier.sources import formats
 from applier.sources.factory import open_source
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.health import Health
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
@@ -202,7 +203,7 @@ def test_verify_compares_what_it_has_written(feed, tmp_path, monkeypatch):
         sides.append(SinkSettings(url=f"vault:///{tmp_path}/{name}/replica.vault"))
         with feed.source() as source:
             Replica(sides[-1].url, source).catch_up()
-    task = Task(upstream=sides[0], sink=sides[1], tables=ComparedTables(), options=Options(jobs=1))
+    task = Task(upstream=sides[0], sink=sides[1], tables=ComparedTables(), options=Options(jobs=1), timeline=TSO_TIMELINE)
     assert perform(task, Silent()).is_equal
     with closing(sqlite3.connect(tmp_path / "other/replica.vault")) as connection, connection:
         connection.execute("UPDATE [shop!orders] SET note = 'wrong' WHERE id = 1")

@@ -7,13 +7,22 @@ import pytest
 from applier.cli.catchup import as_lines, as_object
 from applier.model.position import Ts
 from applier.run.catchup import CatchupResult
+from applier.sources.ticdc.tso import TSO_TIMELINE
 
 TS = Ts(1_700_000_000_123 << 18 | 7)
 STREAM = {"next_offset": 5, "end_offset": 6, "resolved_ts": TS}
 
 
 def result(**changes):
-    values = {"checkpoint_ts": TS, "rows": 1200, "transactions": 3, "ddls": 1, "seconds": 4.25, "streams": {"feed/0": STREAM}}
+    values = {
+        "checkpoint_ts": TS,
+        "timeline": TSO_TIMELINE,
+        "rows": 1200,
+        "transactions": 3,
+        "ddls": 1,
+        "seconds": 4.25,
+        "streams": {"feed/0": STREAM},
+    }
     return CatchupResult(**values | changes)
 
 

@@ -14,6 +14,7 @@ from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.timeline import StoredTimeline
 
 GENERATION = 2
 PLACE = BinlogPosition(GENERATION, 42, 1_000).number
@@ -80,7 +81,7 @@ def test_an_event_of_the_quarantine_is_named_by_its_place(config, capsys):
     place = EventPlace(STREAM, Offset(PLACE), 3)
     assert run(["quarantine", "drop", "--config", str(config), "--position", "mariadb-bin.000042:1000"]) == 2
     assert "this event is not in the quarantine" in capsys.readouterr().err
-    assert event_text(place) == "mariadb-bin.000042:1000#3"
+    assert event_text(place, StoredTimeline(base_name="mariadb-bin")) == "mariadb-bin.000042:1000#3"
 
 
 def test_what_is_no_timestamp_is_refused(config, capsys):

@@ -7,6 +7,7 @@ from applier.cli.verify_view import BarWatcher, QuietWatcher, as_lines, as_objec
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.settings import SinkSettings
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowDifference, RowState, TableResult
 from applier.verify.reader import Checksum
@@ -19,7 +20,7 @@ T = TableName("shop", "orders")
 
 def task(**changes):
     side = SinkSettings(url="sqlite:///x.db")
-    return Task(upstream=side, sink=side, tables=ComparedTables(), options=Options(), **changes)
+    return Task(upstream=side, sink=side, tables=ComparedTables(), options=Options(), timeline=TSO_TIMELINE, **changes)
 
 
 def result(*differences, **facts):

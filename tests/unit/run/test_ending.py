@@ -16,6 +16,8 @@ from applier.run import daemon
 from applier.run.ending import TRY_AGAIN, end_stored, ending_on_sigterm, outlasting_retries
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.timeline import StoredTimeline
 from applier.status import query
 
 
@@ -47,6 +49,13 @@ def test_an_error_is_stored_with_its_code_its_facts_and_its_remedy(settings):
     )
     assert (end.command, end.exit_code, end.error_class, end.message) == ("run", 6, "NeedsOperator", "the DDL cannot be expressed")
     assert (end.facts, end.remedy) == ({"commit_ts": "7"}, "Skip it")
+
+
+def test_the_error_of_a_run_is_stored_in_the_words_of_its_own_source(settings):
+    error = NeedsOperator("no", remedy=Remedy("test.remedy", "`applier ddl skip --ts …`"), commit_ts=BinlogPosition(0, 42, 157).number)
+    error.timeline = StoredTimeline(base_name="mariadb-bin")
+    end = ended_with(settings, error)
+    assert (end.facts, end.remedy) == ({"commit_position": "mariadb-bin.000042:157"}, "`applier ddl skip --ts mariadb-bin.000042:157`")
 
 
 def test_of_a_defect_only_the_class_is_stored_because_its_text_may_hold_values(settings):

@@ -15,9 +15,8 @@ from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
-from applier.model.timeline import DIGITS
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, use_format, use_level, use_timeline
+from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, timeline_used, use_format, use_level
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.retries import retries_noted
@@ -32,9 +31,8 @@ def loggers_as_they_were():
     handlers, names = list(root.handlers), ("applier", *NOISY_LOGGERS)
     levels = {name: logging.getLogger(name).level for name in names}
     hooks = get_on_retry_hooks()
-    use_timeline(TSO_TIMELINE)
-    yield
-    use_timeline(DIGITS)
+    with timeline_used(TSO_TIMELINE):
+        yield
     set_on_retry_hooks(hooks)
     root.handlers[:] = handlers
     for name, level in levels.items():
@@ -62,10 +60,10 @@ class _Places:
 
 def test_a_timestamp_that_is_a_place_is_spelled_as_commands_take_it(capsys):
     configure_logging(logging.INFO)
-    use_timeline(_Places())
-    logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100, "start_ts": 4, "none_ts": 0})
-    use_format("json")
-    logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100})
+    with timeline_used(_Places()):
+        logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100, "start_ts": 4, "none_ts": 0})
+        use_format("json")
+        logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100})
     text, entry = capsys.readouterr().err.splitlines()
     assert text.endswith(" a checkpoint_position='log.000001:100 (1970-01-01 00:00:01.000Z)' none_ts=0 start_position=log.000001:4")
     assert json.loads(entry).items() >= {"checkpoint_ts": 100, "checkpoint_position": "log.000001:100"}.items()

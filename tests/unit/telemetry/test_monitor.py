@@ -2,19 +2,26 @@
 
 import logging
 from dataclasses import dataclass, replace
+from io import StringIO
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
+from applier.cli.display import PlainObserver
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.progress import Fence, Progress
+from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.timeline import StoredTimeline
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.failing import Side
+from applier.telemetry.log import configure_logging
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.run_state import Counts
 from applier.telemetry.streams import LOOK_S
+from applier.telemetry.wording import time_text
 from tests.builders.run_state import status
 
 FEED = Stream("feed", 0)
@@ -285,3 +292,34 @@ def test_a_run_that_has_lost_its_replica_stays_fenced(world):
     world.monitor.unready(is_fenced=True)
     world.monitor.unready()
     assert world.monitor.state().is_fenced
+
+
+PLACE = BinlogPosition(0, 42, 157).number
+OF_A_BINLOG = StoredTimeline(base_name="mariadb-bin", known_at=PLACE, known_ms=1_700_000_000_000)
+
+
+def test_two_replicas_of_two_kinds_in_one_process_are_each_shown_in_their_own_words(capsys):
+    """Each in the log, on the plain screen and in its state, whichever was opened last."""
+    root, level = list(logging.getLogger().handlers), logging.getLogger("applier").level
+    configure_logging(logging.INFO)
+    console = Console(file=StringIO(), width=400)
+    replicas = {TSO_TIMELINE: 1_700_000_000_000 << 18, OF_A_BINLOG: PLACE}
+    monitors = {timeline: Monitor(PlainObserver(console)) for timeline in replicas}
+    for timeline, ts in replicas.items():
+        monitors[timeline].watch(SimpleNamespace(coordinator=FakeCoordinator(), progress=progress(ts), timeline=timeline))
+    try:
+        for timeline, ts in replicas.items():
+            monitors[timeline].note(LogEvent.STATE_RELOADED, checkpoint_ts=ts)
+            logging.getLogger("applier").setLevel(logging.ERROR)  # the screen shows what the log does not
+            monitors[timeline].note(LogEvent.STATE_RELOADED, checkpoint_ts=ts)
+            logging.getLogger("applier").setLevel(logging.INFO)
+    finally:
+        logging.getLogger().handlers[:] = root
+        logging.getLogger("applier").setLevel(level)
+
+    of_topics, of_log = "2023-11-14 22:13:20.000Z", "mariadb-bin.000042:157 (2023-11-14 22:13:20.000Z)"
+    logs = [line.split("checkpoint_", 1)[1] for line in capsys.readouterr().err.splitlines()]
+    assert logs == [f"ts={replicas[TSO_TIMELINE]} ({of_topics})", f"position='{of_log}'"]
+    shown = [line.split("checkpoint_", 1)[1] for line in console.file.getvalue().splitlines()]
+    assert shown == [f"ts={replicas[TSO_TIMELINE]} ({of_topics})", f"position={of_log}"]
+    assert [time_text(Ts(ts), monitors[timeline].state().timeline) for timeline, ts in replicas.items()] == [of_topics, of_log]

@@ -7,7 +7,8 @@ from applier.model.position import MAX_TS, NO_TS, Ts
 from applier.model.remedy import Remedy
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.timeline import StoredTimeline
-from applier.telemetry.log import spelled, timeline_in_use, use_timeline
+from applier.sources.ticdc.tso import TSO_TIMELINE
+from applier.telemetry.log import spelled
 from applier.telemetry.wording import WIDTH, count, duration, named_some, named_text, one_line, time_text
 
 PLACE = BinlogPosition(0, 42, 157).number
@@ -43,7 +44,7 @@ def test_durations_have_the_unit_that_fits(seconds, text):
     ],
 )
 def test_a_ts_is_shown_as_the_time_of_its_commit(ts, text):
-    assert time_text(ts) == text
+    assert time_text(ts, TSO_TIMELINE) == text
 
 
 def test_a_text_of_several_lines_becomes_one_without_control_characters():
@@ -51,15 +52,9 @@ def test_a_text_of_several_lines_becomes_one_without_control_characters():
     assert len(one_line("x" * 1000)) == WIDTH
 
 
-@pytest.fixture
-def of_a_binlog():
-    before = timeline_in_use()
-    use_timeline(StoredTimeline(base_name="mariadb-bin", known_at=PLACE, known_ms=1_700_000_000_000))
-    yield
-    use_timeline(before)
+OF_A_BINLOG = StoredTimeline(base_name="mariadb-bin", known_at=PLACE, known_ms=1_700_000_000_000)
 
 
-@pytest.mark.usefixtures("of_a_binlog")
 def test_a_command_of_a_remedy_names_a_place_of_a_binlog_as_it_is_shown():
     error = ProtocolError(
         "no",
@@ -69,13 +64,15 @@ def test_a_command_of_a_remedy_names_a_place_of_a_binlog_as_it_is_shown():
         commit_ts=PLACE,
     )
     named = "mariadb-bin.000042:157"
-    assert error.remedy_with(spelled(error.facts)) == f"`applier skip --position {named}` or `applier ddl skip --ts {named}`"
+    assert error.remedy_with(spelled(error.facts, OF_A_BINLOG)) == f"`applier skip --position {named}` or `applier ddl skip --ts {named}`"
 
 
-@pytest.mark.usefixtures("of_a_binlog")
 def test_a_place_of_a_binlog_is_written_with_its_time_if_that_is_known():
-    assert named_text(Ts(PLACE)) == "mariadb-bin.000042:157 (2023-11-14 22:13:20.000Z)"
-    assert (time_text(Ts(PLACE - 1)), named_text(Ts(PLACE - 1))) == ("mariadb-bin.000042:156", "mariadb-bin.000042:156")
+    assert named_text(Ts(PLACE), OF_A_BINLOG) == "mariadb-bin.000042:157 (2023-11-14 22:13:20.000Z)"
+    assert (time_text(Ts(PLACE - 1), OF_A_BINLOG), named_text(Ts(PLACE - 1), OF_A_BINLOG)) == (
+        "mariadb-bin.000042:156",
+        "mariadb-bin.000042:156",
+    )
 
 
 @pytest.mark.parametrize(
