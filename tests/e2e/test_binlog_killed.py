@@ -3,6 +3,7 @@
 import random
 import time
 from contextlib import ExitStack
+from random import Random
 
 import pytest
 
@@ -11,11 +12,15 @@ from applier.demo.simulator.table_family import ACCOUNTS, WALLETS
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.settings import BinlogSettings
+from tests.rig.binlog_replica import BinlogReplica
+from tests.rig.database import Kind
+from tests.rig.key_actions import CHECKED, KEYS, ROWS, rows, run_random
 from tests.rig.oltp import MONEY, TABLES, TOTAL, oltp_load
 from tests.rig.primary import own_primary
 from tests.rig.primary_comparison import differences_from
 from tests.rig.primary_history import happening, moments
-from tests.rig.program import daemon, run, write_binlog_config
+from tests.rig.program import catchup, daemon, run, write_binlog_config
 from tests.rig.totals import watching_totals
 from tests.rig.upstream import NAME, clear_sink, fence_of
 
@@ -25,6 +30,9 @@ WINDOWS = 15
 ENDLESS = 10**9
 LOAD_DDLS = 1 + len(TABLES)
 """The load makes its schema and its tables."""
+NATIVE = {Kind.MARIADB: "", Kind.MYSQL: "--innodb-native-foreign-keys=ON"}
+"""InnoDB executes the actions of foreign keys below the log."""
+SEGMENTS = 5
 HISTORY = History(21, HistoryOptions(transactions=ENDLESS, ddl_share=0.1, live_rows=40))
 
 pytestmark = [
@@ -97,3 +105,27 @@ def test_a_replica_of_a_binlog_outlives_kills_at_random_moments_and_no_money_is_
         assert differences_from(primary, sink_url, history.tables | {table.name: table for table in TABLES}) == []
     assert len(ddls_of(sink_url)) == sum(len(piece.step.ddls) for piece in history.pieces) + LOAD_DDLS
     assert [seen.torn(total) for seen, total in zip(totals, (HISTORY.money_total(), TOTAL), strict=True)] == [[], []]
+
+
+@pytest.mark.usually_on("mariadb", reason="the sink's actions are those of integration/binlog/test_foreign_key_actions.py on each pair")
+def test_kills_among_rows_whose_foreign_keys_act_change_nothing(database_kind, databases, tmp_path):
+    sink = databases.plain(database_kind)
+    clear_sink(sink.url)
+    with own_primary(database_kind, NATIVE[database_kind]) as primary:
+        place = primary.place()
+        config = write_binlog_config(tmp_path, primary=primary.url, start=place, url=sink.least_privileged_url, rows=20)
+        config.write_text(config.read_text().replace("[run]", 'keyless = "best_effort"\n[run]'))
+        # Without Spark, whose start costs more than all the rest.
+        without_spark = BinlogReplica(sink.least_privileged_url, BinlogSettings(url=primary.url, start=place), writes_keyless=True)
+        primary.run(CHECKED, *KEYS, *ROWS)
+        without_spark.catch_up()
+        states = [rows(primary.url), *run_random(primary, Random(21), 300)]
+        begun = fence_of(sink.url)[1]
+        # Each writer dies at its third segment, and the whole program among the next ones.
+        with catchup(config, APPLIER_FAILPOINT="write.after_commit:3") as program:
+            assert program.reaches(lambda: fence_of(sink.url)[1] >= begun + SEGMENTS), program.said()
+            program.kill_all()
+            assert "JobAborted" in program.said()
+        assert 0 < states.index(rows(sink.url)) < len(states) - 1
+        without_spark.catch_up()
+        assert rows(sink.url) == rows(primary.url) == states[-1]

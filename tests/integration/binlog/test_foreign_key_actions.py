@@ -2,58 +2,30 @@
 
 import random
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from pymysql.err import IntegrityError, OperationalError
 
 from applier.model.errors import NeedsOperator
 from applier.planner.table_check import DifferenceKind
-from applier.selection import TableFilter, TableSelection
+from applier.replica.quarantine_retry import QuarantineRetry
+from applier.selection import Route, TableFilter, TableSelection
+from applier.sinks.registry import open_sink
+from applier.sinks.settings import SinkSettings
+from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.settings import BinlogSettings
-from tests.integration.mysql_replica import read
+from applier.sources.factory import open_source
+from tests.integration.mysql_replica import read, run
 from tests.rig.binlog_replica import LIMITS, BinlogReplica
 from tests.rig.database import Kind
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
-from tests.rig.mysql_oracle import connect
+from tests.rig.key_actions import CHECKED, DELETES, KEYS, ROWS, rows, run_random
 from tests.rig.primary import Primary, own_primary
-from tests.rig.upstream import clear_sink
+from tests.rig.upstream import NAME, clear_sink
 
 pytestmark = pytest.mark.timeout(120)
 
-CHECKED = "SET foreign_key_checks = 1"
-"""The sessions of the rig check no keys."""
-DELETES, UPDATES = "ON DELETE CASCADE", "ON UPDATE CASCADE"
-KEYS = (
-    "CREATE DATABASE shop",
-    "CREATE TABLE shop.customer (id INT PRIMARY KEY, code VARCHAR(20) NOT NULL UNIQUE, name VARCHAR(20)) COLLATE utf8mb4_bin",
-    # Over several levels; the key of `note` is its parent's.
-    f"CREATE TABLE shop.item (id INT PRIMARY KEY, customer INT, FOREIGN KEY (customer) REFERENCES shop.customer (id) {DELETES} {UPDATES})",
-    f"CREATE TABLE shop.part (id INT PRIMARY KEY, item INT, FOREIGN KEY (item) REFERENCES shop.item (id) ON DELETE SET NULL {UPDATES})",
-    "CREATE TABLE shop.note (customer INT PRIMARY KEY, text VARCHAR(20))",
-    f"ALTER TABLE shop.note ADD FOREIGN KEY (customer) REFERENCES shop.customer (id) {DELETES} {UPDATES}",
-    # By a key that is not the primary one.
-    "CREATE TABLE shop.card (id INT PRIMARY KEY, code VARCHAR(20)) COLLATE utf8mb4_bin",
-    f"ALTER TABLE shop.card ADD FOREIGN KEY (code) REFERENCES shop.customer (code) ON DELETE SET NULL {UPDATES}",
-    "CREATE TABLE shop.bill (id INT PRIMARY KEY, part INT, FOREIGN KEY (part) REFERENCES shop.part (id) ON DELETE RESTRICT)",
-    f"CREATE TABLE shop.folder (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES shop.folder (id) {DELETES})",
-    # Without a key of its own.
-    f"CREATE TABLE shop.tag (item INT, text VARCHAR(20), FOREIGN KEY (item) REFERENCES shop.item (id) {DELETES} {UPDATES})",
-    "CREATE TABLE shop.other (id INT PRIMARY KEY, n INT)",
-)
-TABLES = ("customer", "item", "part", "note", "card", "bill", "folder", "tag", "other")
-ROWS = (
-    "INSERT INTO shop.customer VALUES (1, 'a', 'Ann'), (2, 'b', 'Bob'), (3, 'c', 'Cid'), (4, 'd', 'Dan')",
-    "INSERT INTO shop.item VALUES (10, 1), (11, 1), (20, 2), (30, 3), (40, 4)",
-    "INSERT INTO shop.part VALUES (100, 10), (101, 11), (200, 20), (300, 30), (400, 40)",
-    "INSERT INTO shop.note VALUES (1, 'one'), (2, 'two'), (3, 'three')",
-    "INSERT INTO shop.card VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, NULL)",
-    "INSERT INTO shop.bill VALUES (1, 200)",
-    "INSERT INTO shop.folder VALUES (1, NULL), (2, 1), (3, 2), (4, NULL), (5, 4)",
-    "INSERT INTO shop.tag VALUES (10, 'x'), (10, 'x'), (20, 'y'), (30, 'z'), (40, 'w')",
-    "INSERT INTO shop.other VALUES (1, 1), (2, 2)",
-)
 CHANGES = (
     # What is deleted and comes again has lost its children.
     "DELETE FROM shop.customer WHERE id = 1",
@@ -113,10 +85,6 @@ def replica_of(primary, sink) -> BinlogReplica:
     return BinlogReplica(sink, BinlogSettings(url=primary.url, start=primary.place()), writes_keyless=True)
 
 
-def rows(url):
-    return {table: sorted(read(url, f"SELECT * FROM shop.{table}"), key=repr) for table in TABLES}
-
-
 def test_the_sink_executes_all_actions(hiding, sink):
     replica = replica_of(hiding, sink)
     hiding.run(CHECKED, *KEYS, *ROWS)
@@ -125,46 +93,6 @@ def test_the_sink_executes_all_actions(hiding, sink):
     hiding.run(CHECKED, *CHANGES)
     replica.catch_up()
     assert rows(sink) == rows(hiding.url)
-
-
-def random_statement(rng):
-    """One of many statements about the tables of ``KEYS``; upstream may refuse it."""
-    number, other = rng.randrange(1, 9), rng.choice([*range(1, 9), "NULL"])
-    return rng.choice(
-        [
-            f"INSERT INTO shop.customer VALUES ({number}, 'c{rng.randrange(99)}', 'x')",
-            f"DELETE FROM shop.customer WHERE id <= {number} LIMIT 2",
-            f"UPDATE shop.customer SET id = {rng.randrange(1, 9)}, code = 'c{rng.randrange(99)}' WHERE id = {number}",
-            f"UPDATE shop.customer SET code = 'c{rng.randrange(99)}' WHERE id = {number}",
-            f"REPLACE INTO shop.customer VALUES ({number}, 'c{number}', 'y')",
-            f"INSERT INTO shop.item VALUES ({number}, {other}), ({number + 20}, {other})",
-            f"UPDATE shop.item SET id = {rng.randrange(1, 40)}, customer = {other} WHERE id = {number}",
-            f"DELETE FROM shop.item WHERE id = {number}",
-            f"INSERT INTO shop.part VALUES ({number}, {other})",
-            f"UPDATE shop.part SET id = id + 10 WHERE id = {number}",
-            f"INSERT INTO shop.note VALUES ({number}, 'n')",
-            f"INSERT INTO shop.card VALUES ({number}, (SELECT MIN(code) FROM shop.customer))",
-            f"INSERT INTO shop.bill VALUES ({number}, {other})",
-            f"DELETE FROM shop.bill WHERE id = {number}",
-            f"INSERT INTO shop.folder VALUES ({number}, {other})",
-            f"UPDATE shop.folder SET parent = {other} WHERE id = {number}",
-            f"DELETE FROM shop.folder WHERE id = {number}",
-            f"INSERT INTO shop.tag VALUES ({number}, 't'), ({number}, 't')",
-            f"DELETE FROM shop.tag WHERE item = {number} LIMIT 1",
-            f"UPDATE shop.other SET n = n + {number}",
-            f"SET foreign_key_checks = {int(rng.random() < 0.8)}",
-        ]
-    )
-
-
-def run_random(primary, rng, transactions):
-    with closing(connect(primary.url)) as connection, connection.cursor() as cursor:
-        cursor.execute(CHECKED)
-        for _ in range(transactions):
-            for _ in range(rng.randrange(1, 6)):
-                with suppress(IntegrityError, OperationalError):
-                    cursor.execute(random_statement(rng))
-            connection.commit() if rng.random() < 0.9 else connection.rollback()
 
 
 @pytest.mark.parametrize(
@@ -247,3 +175,37 @@ def test_a_parent_that_the_filter_leaves_out_stops_the_replica(primaries, mariad
     with pytest.raises(NeedsOperator, match=r"foreign key of of shop\.child") as caught:
         replica.catch_up()
     assert "include shop.parent" in caught.value.remedy
+
+
+@pytest.mark.parametrize("tables", [["*.*"], ["shop.*"]])
+def test_actions_follow_routes(tables, primaries, mariadb_sink):
+    primary = primaries.of(Kind.MARIADB)
+    replica = replica_of(primary, mariadb_sink)
+    replica.selection = TableSelection(tables=TableFilter.parse(tables), routes=(Route.parse("shop.*", "crm.{table}_v2"),))
+    primary.run(*CASCADE, "INSERT INTO shop.parent VALUES (3)", "INSERT INTO shop.child VALUES (3, 2), (4, 3)")
+    replica.catch_up()
+    primary.run(CHECKED, "DELETE FROM shop.parent WHERE id = 2")
+    replica.catch_up()
+    assert read(mariadb_sink, "SELECT id, parent FROM crm.child_v2") == [(4, 3)]
+    assert read(mariadb_sink, "SELECT id FROM crm.parent_v2") == [(3,)]
+
+
+def test_a_quarantined_row_of_such_tables_is_not_retried(primaries, mariadb_sink):
+    primary = primaries.of(Kind.MARIADB)
+    replica = replica_of(primary, mariadb_sink)
+    replica.quarantines = frozenset({"rejected"})
+    primary.run(*CASCADE, "ALTER TABLE shop.child ADD COLUMN text VARCHAR(9)")
+    replica.catch_up()
+    run(mariadb_sink, "ALTER TABLE shop.child MODIFY text VARCHAR(2)")
+    primary.run(CHECKED, "INSERT INTO shop.child VALUES (3, 2, 'long')", "INSERT INTO shop.parent VALUES (4)")
+    replica.catch_up()
+    assert read(mariadb_sink, "SELECT id FROM shop.parent ORDER BY id") == [(2,), (4,)]
+    run(mariadb_sink, "ALTER TABLE shop.child MODIFY text VARCHAR(9)")
+    with open_sink(SinkSettings(url=mariadb_sink, name=NAME)) as sink, open_source(replica.source, BinlogDecoder()) as source:
+        sink.acquire()
+        (entry,) = sink.quarantine.entries()
+        with pytest.raises(NeedsOperator, match="rows are written in order") as caught:
+            QuarantineRetry(source, sink, "me@here").retry(entry.event.place)
+        assert "quarantine drop" in caught.value.remedy
+        assert sink.quarantine.entries() == [entry]
+    assert read(mariadb_sink, "SELECT id FROM shop.child") == [(2,)]

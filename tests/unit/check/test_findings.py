@@ -26,6 +26,7 @@ from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
+from applier.sinks.kit import SinkDemand
 from applier.sinks.mysql import server_check
 from applier.sinks.mysql.server_check import BOOKKEEPING, LATER, MIGRATION, _of_schema, version_finding
 from applier.sinks.mysql.shared_locks import server_without_shared_locks
@@ -306,6 +307,28 @@ def test_privileges_that_were_granted_table_by_table_refuse_no_replica_that_runs
 def test_a_new_replica_needs_only_the_privileges_that_make_its_bookkeeping():
     grants = ["GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON `applier`.* TO `u`@`%`"]
     assert _of_schema(Grants(grants), "u@%", "applier", (*BOOKKEEPING, *MIGRATION), LATER).level is Severity.WARNING
+
+
+class ServerOfAnybody:
+    """Its sessions are of the user u."""
+
+    def execute(self, _query):
+        return self
+
+    def scalar_one(self):
+        return "u@%"
+
+
+@pytest.mark.parametrize(("updates_rows", "missing"), [(True, ["GRANT UPDATE ON `shop`.* TO 'u'@'%'"]), (False, [])])
+def test_update_is_missed_only_where_foreign_keys_may_have_rows_updated(updates_rows, missing):
+    rows = "SELECT, INSERT, DELETE, CREATE, ALTER, INDEX, DROP, REFERENCES, CREATE VIEW, SHOW VIEW, TRIGGER"
+    grants = Grants(
+        [f"GRANT {rows} ON `shop`.* TO `u`@`%`", "GRANT ALL PRIVILEGES ON `applier`.* TO `u`@`%`", "GRANT PROCESS ON *.* TO `u`@`%`"]
+    )
+    demand = SinkDemand(is_new=False, updates_rows=updates_rows, schemas=lambda: ["shop"])
+    found = [one for one in server_check._privileges(ServerOfAnybody(), grants, "applier", demand) if one.level is not Severity.OK]
+    assert [(one.level, one.remedy) for one in found] == [(Severity.WARNING, remedy) for remedy in missing]
+    assert all("rows of tables with ON DELETE CASCADE" in one.detail for one in found)
 
 
 def test_a_key_that_the_sink_lacks_is_named():
