@@ -1,5 +1,6 @@
 """``applier load`` loads a dump of a primary, and the replica begins at its place in the binlog."""
 
+import json
 import subprocess
 from contextlib import closing
 
@@ -7,6 +8,7 @@ import pytest
 from sqlalchemy import make_url
 
 from applier.cli.main import run
+from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog.settings import BinlogSettings
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import PASSWORD, USER
@@ -41,10 +43,10 @@ def dump(primary, tmp_path):
 
 @pytest.fixture
 def load(primary, mariadb_sink, tmp_path, capsys):
-    def command(*words):
+    def command(*words, tables=("*.*",)):
         path = tmp_path / "applier.toml"
-        text = f'name = "{NAME}"\n[source]\nkind = "binlog"\nurl = "{primary.url}"\n[sink]\nurl = "{mariadb_sink}"\n'
-        path.write_text(text, encoding="utf-8")
+        source = f'[source]\nkind = "binlog"\nurl = "{primary.url}"\ntables = {json.dumps(tables)}\n'
+        path.write_text(f'name = "{NAME}"\n{source}[sink]\nurl = "{mariadb_sink}"\n', encoding="utf-8")
         code = run(["load", "--config", str(path), *words])
         shown = capsys.readouterr()
         return code, shown.out + shown.err
@@ -98,3 +100,26 @@ def test_a_dump_without_a_place_and_one_that_would_change_the_sink_are_refused(d
     assert (code, "holds no dump that says its place" in shown) == (2, True)
     code, shown = load(str(directory), "--start-ts", "458173202432000000")
     assert (code, "--start-ts is for dumps of TiDB" in shown) == (2, True)
+
+
+@pytest.mark.parametrize("history", [(), ("--dump-history",)])
+def test_a_table_with_system_versioning_is_refused_by_name_until_it_is_excluded(primary, mariadb_sink, dump, load, history):
+    primary.run(
+        "CREATE TABLE loaded.past (id INT PRIMARY KEY, n INT) WITH SYSTEM VERSIONING",
+        "INSERT INTO loaded.past VALUES (1, 1)",
+        "UPDATE loaded.past SET n = 2",
+    )
+    directory = dump("--master-data=2", *history)
+    code, shown = load(str(directory))
+    assert (code, "tables with SYSTEM VERSIONING are not replicated" in shown, "source.tables" in shown) == (6, True, True), shown
+    excluded = ["*.*", "!loaded.past"]
+    code, shown = load(str(directory), "--overwrite", tables=excluded)
+    assert code == 0, shown
+    primary.run("UPDATE loaded.past SET n = 3", "INSERT INTO loaded.orders VALUES (3, 3)")
+    selection = TableSelection(tables=TableFilter.parse(excluded))
+    BinlogReplica(mariadb_sink, BinlogSettings(url=primary.url, start=""), selection=selection).catch_up()
+    with closing(connect(mariadb_sink)) as connection, connection.cursor() as cursor:
+        cursor.execute(ROWS)
+        assert cursor.fetchall() == primary.ask(ROWS) == ((1, 1), (2, 2), (3, 3))
+        cursor.execute("SHOW TABLES IN loaded")
+        assert cursor.fetchall() == (("orders",),)
