@@ -91,8 +91,8 @@ SELECT ddl_ts, schema_name, table_name, touches, ddl_type, query, state, before_
 FROM applier.ddl_ledger WHERE name = :name;
 
 -- ledger_recent: the newest DDLs, with the beginning of their texts
-SELECT ddl_ts, schema_name, table_name, ddl_type, SUBSTR(query, 1, :at_most_text) AS query, state, began_at, ended_at,
-SUBSTR(error, 1, :at_most_text) AS error FROM applier.ddl_ledger WHERE name = :name ORDER BY ddl_ts DESC, began_at DESC LIMIT :at_most;
+SELECT ddl_ts, schema_name, table_name, touches, ddl_type, SUBSTR(query, 1, :at_most_text) AS query, state, '' AS before_state, began_at, ended_at,
+SUBSTR(error, 1, :at_most_text) AS error, time_ms, session FROM applier.ddl_ledger WHERE name = :name ORDER BY ddl_ts DESC, began_at DESC LIMIT :at_most;
 
 -- ledger_since: which DDLs the ledger has from a timestamp on, without their texts
 SELECT ddl_ts, schema_name, table_name, touches, state FROM applier.ddl_ledger WHERE name = :name AND ddl_ts >= :ddl_ts;
@@ -170,7 +170,7 @@ settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
 ORDER BY found_at, topic, partition_number, record_offset, event_index;
 
 -- quarantine_recent: the events that wait for the operator, then the newest of the others, with the beginning of their texts
-SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, commit_ts, SUBSTR(error, 1, :at_most_text) AS error, state, found_at, settled_at,
+SELECT topic, partition_number, record_offset, event_index, schema_name, table_name, '' AS handle_key, commit_ts, SUBSTR(error, 1, :at_most_text) AS error, state, found_at, settled_at,
 settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
 ORDER BY CASE WHEN state = 'held' THEN 0 ELSE 1 END, found_at DESC, topic, partition_number, record_offset, event_index LIMIT :at_most;
 
@@ -214,10 +214,6 @@ WHERE name = :name;
 DELETE FROM applier.skip_word
 WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
 AND event_index = :event_index AND commit_ts = :commit_ts AND schema_name = :schema_name AND table_name = :table_name;
-
--- run_end_glance: how the last run that has ended did so, with the beginning of its texts
-SELECT command, exit_code, error_class, SUBSTR(message, 1, :at_most_text) AS message, SUBSTR(remedy, 1, :at_most_text) AS remedy, ended_at
-FROM applier.run_end WHERE name = :name;
 
 -- run_end_write: how the last run has ended
 UPSERT INTO applier.run_end (name, epoch, run_id, command, exit_code, error_class, message, facts, remedy, ended_at)

@@ -1,7 +1,7 @@
 """Examines the sink: whether it is reached, its bookkeeping, the replica and its tables. The kit of its database examines the server."""
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from applier.check.shared_facts import SharedFacts
@@ -13,7 +13,7 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.mysql.errors import NO_PRIVILEGE
 from applier.planner.ordered_rows import KeyGroups, KeyLink
-from applier.planner.table_check import Acceptance, DifferenceKind, SinkTable
+from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.replica.sink_tables import NOT_EXECUTED, TableGuard
 from applier.replica.starting_ts import LOAD, not_loaded, starting_ts
 from applier.sinks.kit import SinkDemand
@@ -59,7 +59,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
         with open_sink(replace(config.sink_settings(retries=0), time_zone="UTC")) as sink:
             overview, is_older = None, False
             try:
-                overview = sink.overview()
+                overview = sink.bookkeeping.overview()
             except FatalSinkError as error:
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
@@ -71,7 +71,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                 is_older = FIRST not in str(error.facts[MISSING]).split()
             # At the beginning of a run only its command line tells the start.
             if patience_s is not None and not is_older:
-                dump = sink.loaded_dump.read() if overview is not None else None
+                dump = sink.bookkeeping.loaded_dump.read() if overview is not None else None
                 yield from _beginning(config, shared, overview, dump)
             yield from _server(config, shared, patience_s, is_new=overview is None)
             yield from _replica(config, overview)
@@ -180,11 +180,10 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, shared: Share
     known = overview.progress.known_tables if overview is not None and overview.progress is not None else frozenset()
     tables = {name: TableName(*name) for name in known}
     new = [name for name in seen if name.fold() not in tables]
-    examined, upstream = (
-        sink if overview is not None else WithoutStatements(sink),
-        kit_of(config.source_settings()).upstream_tables(config.source.selection()),
-    )
-    guard = TableGuard(examined, config.acceptance, lambda *_, **__: None, upstream)
+    upstream = kit_of(config.source_settings()).upstream_tables(config.source.selection())
+    # No statement of upstream has run in a sink without bookkeeping.
+    statements = sink.bookkeeping.statements if overview is not None else tuple[DdlEvent, ...]
+    guard = TableGuard(sink, statements, config.acceptance, lambda *_, **__: None, upstream)
     try:
         guard.check(list(tables.values()), {})
     except NeedsOperator as error:
@@ -223,21 +222,6 @@ def lacking_keys(links: Sequence[KeyLink] | None, changes: Mapping[FoldedName, s
         yield problem(KEYS, f"the sink does not execute {named}", NOT_EXECUTED)
     elif lacking:
         yield warning(KEYS, f"the sink lacks {named}", LACKING_REMEDY)
-
-
-@dataclass(frozen=True, slots=True)
-class WithoutStatements:
-    """The tables of a sink without bookkeeping: no statement of upstream has run there."""
-
-    sink: Sink
-
-    def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
-        """Examine the tables; missing ones are skipped."""
-        return self.sink.examine(tables)
-
-    def statements(self) -> Sequence[DdlEvent]:
-        """Return none."""
-        return ()
 
 
 def _passes(guard: TableGuard, tables: list[TableName]) -> bool:

@@ -147,7 +147,7 @@ def open_sink_of(settings: Config) -> Sink:
 def _ledger(sink: Sink) -> Sequence[LedgerEntry]:
     """Read the ledger, which a read does not create."""
     try:
-        return sink.ledger()
+        return sink.bookkeeping.ledger()
     except FatalSinkError as error:
         remedy = Remedy(
             "cli.create-ledger", f"{error.remedy.rstrip('.')}. If no run has used this sink yet, create the ledger with `applier migrate`"
@@ -176,16 +176,16 @@ def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
             remedy=Remedy("cli.run-catchup-first", "Run `applier catchup` first"),
         )
     sink.skip_ddl(progress.fence, key, ddl, after=ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}))
-    sink.note_skipped_ddl(key, f"{SKIPPED_BY}{operator()}")
+    sink.bookkeeping.note_skipped_ddl(key, f"{SKIPPED_BY}{operator()}")
 
 
 def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | None) -> None:
     """Settle one intent as the replica's owner: a run that is alive could settle it at the same time (Fenced, exit 5)."""
     sink.migrate()
     sink.acquire()
-    entry = unfinished(sink.ledger(), ts, table)
+    entry = unfinished(sink.bookkeeping.ledger(), ts, table)
     ddl = entry.ddl
-    matched = sink.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
+    matched = sink.bookkeeping.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
     # The update names the state that it expects: a run that ended just now may have settled the DDL itself.
     if not matched:
         raise NeedsOperator(
@@ -195,5 +195,5 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
             table=str(ddl.name),
         )
     if state is DdlState.SKIPPED:
-        sink.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
+        sink.bookkeeping.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
     print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")

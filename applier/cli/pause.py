@@ -22,8 +22,8 @@ def pause(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     settings = read_config(config)
     with open_sink_of(settings) as sink:
-        overview = sink.overview()  # refuses a sink without bookkeeping, or with that of another version
-        before = sink.pauses.begin(operator())
+        overview = sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
+        before = sink.bookkeeping.pauses.begin(operator())
     way_on = command_line("resume", config)
     if before is None:
         is_alive = overview.owner is not None and overview.owner.state is OwnerState.ALIVE

@@ -63,7 +63,7 @@ def show(  # noqa: PLR0913 - one parameter per option of the command line
     settings = read_config(config)
     with open_sink_of(settings) as sink:
         entries = _chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)
-        record = sink.quarantine.record(entries[0].event.place)
+        record = sink.bookkeeping.quarantine.record(entries[0].event.place)
     # Both files are needed to decode the record elsewhere: the key holds the table, the value the images.
     if raw is not None:
         raw.write_bytes(record.value or b"")
@@ -93,7 +93,7 @@ def drop(
     settings = read_config(config)
     with open_sink_of(settings) as sink:
         for entry in _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)):
-            sink.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
+            sink.bookkeeping.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
             print_line(f"dropped: {event_text(entry.event.place, timeline_in_use())}")
 
 
@@ -226,7 +226,7 @@ def _undecided(entries: Sequence[QuarantineEntry]) -> list[QuarantineEntry]:
 def _entries(sink: Sink) -> Sequence[QuarantineEntry]:
     """Read the quarantine, which a read does not create."""
     try:
-        return sink.quarantine.entries()
+        return sink.bookkeeping.quarantine.entries()
     except FatalSinkError as error:
         remedy = Remedy(
             "cli.create-quarantine-table",

@@ -69,8 +69,8 @@ def list_replicas(config: ConfigPath = DEFAULT_CONFIG, *, as_json: AsJson = Fals
     """Show the replicas whose bookkeeping the sink holds."""
     settings = read_config(config)
     with _opened(settings, settings.name) as sink:
-        sink.overview()  # refuses a sink without bookkeeping, or with that of another version
-        names = sink.replicas.names()
+        sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
+        names = sink.bookkeeping.replicas.names()
     found = [_stored(settings, name) for name in names]
     print_entries(found, as_object if as_json else None, as_lines, f"{settings.sink.address} holds no replica")
 
@@ -83,7 +83,7 @@ def reset(name: OwnName = "", config: ConfigPath = DEFAULT_CONFIG, *, yes: Yes =
     """
     settings = read_config(config)
     wanted = name or settings.name
-    _forget(settings, wanted, KEPT_BY_RESET, lambda sink: sink.replicas.reset(operator()), yes=yes)
+    _forget(settings, wanted, KEPT_BY_RESET, lambda sink: sink.bookkeeping.replicas.reset(operator()), yes=yes)
     print_line(f"reset: {wanted} has no checkpoint any more. Its tables stay as they are")
     load = command_line("load", config, " DUMP --overwrite")
     print_line(f"next: {load}, which drops the tables of the dump first; then {command_line('check', config)}")
@@ -93,7 +93,7 @@ def reset(name: OwnName = "", config: ConfigPath = DEFAULT_CONFIG, *, yes: Yes =
 def remove(name: Name, config: ConfigPath = DEFAULT_CONFIG, *, yes: Yes = False) -> None:
     """Forget a replica: delete all that the bookkeeping holds of it. Every replicated table stays, with its rows."""
     settings = read_config(config)
-    _forget(settings, name, frozenset(), lambda sink: sink.replicas.remove(), yes=yes)
+    _forget(settings, name, frozenset(), lambda sink: sink.bookkeeping.replicas.remove(), yes=yes)
     print_line(f"removed: the bookkeeping holds nothing of {name} any more. Its tables stay as they are")
 
 
@@ -138,7 +138,7 @@ def _ask(name: str) -> None:
 
 def _stored(settings: Config, name: str) -> StoredReplica:
     with _opened(settings, name) as sink:
-        return StoredReplica(name, sink.overview(), sink.replicas.holdings())
+        return StoredReplica(name, sink.bookkeeping.overview(), sink.bookkeeping.replicas.holdings())
 
 
 def _opened(settings: Config, name: str) -> Sink:

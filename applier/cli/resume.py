@@ -14,8 +14,8 @@ def resume(config: ConfigPath = DEFAULT_CONFIG) -> None:
     """
     settings = read_config(config)
     with open_sink_of(settings) as sink:
-        sink.overview()  # refuses a sink without bookkeeping, or with that of another version
-        ended = sink.pauses.end()
+        sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
+        ended = sink.bookkeeping.pauses.end()
     if ended is None:
         print_line(f"{settings.name} is not paused")
     else:

@@ -137,7 +137,7 @@ def list_skipped(config: ConfigPath = DEFAULT_CONFIG, *, as_json: AsJson = False
     """
     settings = read_config(config)
     with open_sink_of(settings) as sink:
-        sink.overview()  # refuses a sink without bookkeeping, or with that of another version
+        sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
         use_places_of(settings, sink)
         found = skip_list.skipped(sink)
     print_entries(found, skip_list.as_object if as_json else None, skip_list.as_lines, "nothing is skipped")
@@ -160,7 +160,7 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
     """
     choice, settings = _choice(stream, offset, event, ts, table, (position, None)), read_config(config)
     with open_sink_of(settings) as sink:
-        sink.overview()  # refuses a sink without bookkeeping, or with that of another version
+        sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
         use_places_of(settings, sink)
         if choice.position is not None:
             place = named_record(settings, choice.position, None, sink.load())
@@ -175,9 +175,9 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
             sink.acquire()
         for one in found:
             if one.rule is not None:
-                sink.quarantine.remove_skip_rule(one.rule)
+                sink.bookkeeping.quarantine.remove_skip_rule(one.rule)
             elif one.entry is not None:
-                sink.forget_skipped_ddl(one.entry.identity)
+                sink.bookkeeping.forget_skipped_ddl(one.entry.identity)
             print_line(f"not skipped any more: {skip_list.as_lines(one)[0].partition('  ')[2]}; {AT_NEXT_START}")
 
 
@@ -199,7 +199,7 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
-            sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
+            sink.bookkeeping.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
     print_line(f"skipped: {record_text(stream, offset, timeline_in_use())}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode(decoder, [(stream, record)], origin_of):
         for line in inspect.as_lines(shown):
@@ -221,7 +221,7 @@ def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
     key = DdlIdentity(ddl.commit_ts, ddl.name.fold(), None) if ddl.query == SKIPPED_UNREAD else identity(ddl)
     with open_sink_of(settings) as sink:
         # A run may have begun the DDL: its entry is settled, not doubled.
-        known = [entry for entry in sink.ledger() if same_ddl(entry.identity, key)]
+        known = [entry for entry in sink.bookkeeping.ledger() if same_ddl(entry.identity, key)]
         if known and not known[0].state.is_open:
             print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")
             return
@@ -239,7 +239,7 @@ def skip_time(settings: Config, given: str, table: str | None, *, accept_future:
         ts = ts_of_text(settings, given, sink) or Ts(0)
         progress = sink.load()
         is_over = progress is not None and is_past(ts, progress.checkpoint_ts)
-        if is_unfinished(sink.ledger(), ts) or (is_over and table is not None):
+        if is_unfinished(sink.bookkeeping.ledger(), ts) or (is_over and table is not None):
             skip_by_time(sink, ts, table)
             return
         # Below the checkpoint nothing is read again, except DDLs that were missed.
@@ -250,7 +250,7 @@ def skip_time(settings: Config, given: str, table: str | None, *, accept_future:
                 ts=ts,
             )
         name = None if table is None else parse_table(table).fold()
-        sink.quarantine.add_skip_rule(SkipRule(decided_by=operator(), commit_ts=ts, table=name))
+        sink.bookkeeping.quarantine.add_skip_rule(SkipRule(decided_by=operator(), commit_ts=ts, table=name))
     named, when = option_and_time(ts, timeline_in_use())
     at = f"{named} ({when})" if when else named
     print_line(f"skipped: everything at ts {at}{f' of {table}' if table else ''}; {AT_NEXT_START}")

@@ -45,8 +45,8 @@ class Skipped(NamedTuple):
 def skipped(sink: Sink) -> list[Skipped]:
     """Return what is skipped: the operator's rules, then the DDLs."""
     progress = sink.load()
-    rules = [Skipped(rule, None, _is_rule_passed(rule, progress)) for rule in sink.quarantine.skip_rules()]
-    ddls = [entry for entry in sink.ledger() if entry.state is DdlState.SKIPPED]
+    rules = [Skipped(rule, None, _is_rule_passed(rule, progress)) for rule in sink.bookkeeping.quarantine.skip_rules()]
+    ddls = [entry for entry in sink.bookkeeping.ledger() if entry.state is DdlState.SKIPPED]
     return rules + [Skipped(None, entry, progress is not None and is_past(entry.identity.ts, progress.checkpoint_ts)) for entry in ddls]
 
 

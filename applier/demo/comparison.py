@@ -77,7 +77,7 @@ def durable_state(sink: Sink) -> DurableState | None:
     progress = sink.load()
     if progress is None:
         return None
-    settled = [e for e in sink.ledger() if e.ddl.commit_ts == progress.checkpoint_ts and e.state is not DdlState.INTENT]
+    settled = [e for e in sink.bookkeeping.ledger() if e.ddl.commit_ts == progress.checkpoint_ts and e.state is not DdlState.INTENT]
     return DurableState(
         checkpoint_ts=progress.checkpoint_ts,
         epoch=progress.fence.epoch,

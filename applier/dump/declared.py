@@ -26,5 +26,5 @@ def declare_loaded(config: Config, directory: Path | None, given: Ts | None) -> 
     dump = LoadedDump(start_ts=start_ts, directory=told, loader=DECLARED, loaded_by=operator())
     with open_sink(config.sink_settings(retries=2)) as sink:
         check_replica(sink, directory or Path("DUMP"), overwrite=False)
-        sink.loaded_dump.declare(dump)
+        sink.bookkeeping.loaded_dump.declare(dump)
     return dump

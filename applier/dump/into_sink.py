@@ -75,14 +75,14 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
         check_replica(sink, directory, overwrite=options.overwrite)
         target = _target(config, inventory)
         target.check_absent(overwrite=options.overwrite)
-        sink.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=LOADER, loaded_by=operator()))
+        sink.bookkeeping.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=LOADER, loaded_by=operator()))
         if options.overwrite:
             target.drop()
         definitions = _definitions(config, sink, start_ts, options)
         progress = DumpLoad(inventory, definitions, config.sink_settings(), options.threads, note).run()
         _check_counts(progress.rows, counts)
         target.check_rows({definitions.selection.name(table): rows for table, rows in progress.rows.items()})
-        sink.loaded_dump.end()
+        sink.bookkeeping.loaded_dump.end()
     return LoadResult(
         start_ts=start_ts,
         tables=len(set(target.tables)),
@@ -180,7 +180,7 @@ def check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
             "Give the new replica another name, and its tables another sink or remove them (`applier docs setting_up`)",
         )
         raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
-    dump = sink.loaded_dump.read()
+    dump = sink.bookkeeping.loaded_dump.read()
     # A declaration has loaded nothing: tables that are in the way stop a load by name.
     if dump is not None and not dump.is_declared and not overwrite:
         state = "holds a dump already" if dump.is_whole else "holds a part of a dump: its load runs, or has failed"

@@ -11,8 +11,9 @@ from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Stream, Ts
 from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import is_past
+from applier.sinks.bookkeeping.quarantine_store import QuarantineStore
 from applier.sinks.progress import Progress
-from applier.sinks.quarantine import Quarantined, QuarantineStore
+from applier.sinks.quarantine import Quarantined
 from applier.sources.port import RangeReader
 from applier.tasks.tolerance import Tolerance
 from applier.tasks.write import RecordFetcher

@@ -192,7 +192,7 @@ class QuarantineRetry:
         return self._write(place, rows, progress)
 
     def _rows(self, place: EventPlace) -> list[QuarantinedRow]:
-        record = self._sink.quarantine.record(place)
+        record = self._sink.bookkeeping.quarantine.record(place)
         found = self._source.decoder.placer(place.stream).place_each(place.offset, record.key, record.value)
         rows = []
         for index, event in found:
@@ -231,7 +231,7 @@ class QuarantineRetry:
         for row in rows:
             name, ts = row.placed.shape.name.fold(), row.placed.commit_ts
             since[name] = min(since.get(name, ts), ts)
-        for (ts, _, touches), _ in self._sink.ledger_since(Ts(min(since.values()))):
+        for (ts, _, touches), _ in self._sink.bookkeeping.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
                 if may_follow(ts, row_ts) and (touches is None or name.is_covered(touches)):
                     remedy = Remedy("replica.see-later-ddl", f"{by_hand_remedy(place)}. The DDL: `applier ddl list --ts {ts}`")
@@ -269,7 +269,7 @@ class QuarantineRetry:
         if row.placed.kind == RowKind.DELETE or name not in tables or not is_partial(shape, tables[name]):
             return
         key = key_text(key_names(shape), self._source.decoder.decode_key(row.placed.key)).casefold()
-        for entry in self._sink.quarantine.entries():
+        for entry in self._sink.bookkeeping.quarantine.entries():
             event = entry.event
             is_same = TableName(event.schema, event.table).fold() == name and event.key.casefold() == key
             if is_same and event.state is QuarantineState.HELD and event.place != place:

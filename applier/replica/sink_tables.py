@@ -50,6 +50,10 @@ NOT_EXECUTED: Final = Remedy(
 )
 
 
+ReadStatements = Callable[[], Sequence[DdlEvent]]
+"""Reads upstream's statements that are done or skipped, by ts."""
+
+
 class KeyedSink(Protocol):
     """What is asked of a ``Sink``."""
 
@@ -57,16 +61,12 @@ class KeyedSink(Protocol):
         """Return the foreign keys of these tables, or of all; None: the database does not execute their actions."""
         ...
 
-    def statements(self) -> Sequence[DdlEvent]:
-        """Read upstream's statements that are done or skipped, by ts."""
-        ...
-
 
 class SinkKeys:
     """The foreign keys of one sink. Not thread-safe. ``is_left_out``: whether the replica lacks a table of upstream."""
 
-    def __init__(self, sink: KeyedSink, accept: Acceptance, is_left_out: Callable[[FoldedName], bool]) -> None:
-        self._sink, self._accept, self._is_left_out = sink, accept, is_left_out
+    def __init__(self, sink: KeyedSink, statements: ReadStatements, accept: Acceptance, is_left_out: Callable[[FoldedName], bool]) -> None:
+        self._sink, self._statements, self._accept, self._is_left_out = sink, statements, accept, is_left_out
         self.forget()
 
     def forget(self) -> None:
@@ -152,7 +152,7 @@ class SinkKeys:
         if links is not None:
             return links
         if self._stated is None:
-            self._stated = StatedKeys(self._sink.statements())
+            self._stated = StatedKeys(self._statements())
         return [KeyLink(*key) for key in self._stated.all()]
 
 
@@ -178,17 +178,15 @@ class ExaminedSink(Protocol):
         """Examine the tables; missing ones are left out."""
         ...
 
-    def statements(self) -> Sequence[DdlEvent]:
-        """Read upstream's statements that are done or skipped, by ts."""
-        ...
-
 
 class TableGuard:
     """Checks tables of one sink. Not thread-safe. ``note`` logs each accepted difference once per run."""
 
-    def __init__(self, sink: ExaminedSink, accept: Acceptance, note: Note, upstream: UpstreamTables | None = None) -> None:
+    def __init__(
+        self, sink: ExaminedSink, statements: ReadStatements, accept: Acceptance, note: Note, upstream: UpstreamTables | None = None
+    ) -> None:
         """``upstream``: where the source can be asked for upstream's tables."""
-        self._sink, self._accept, self._note, self._upstream = sink, accept, note, upstream
+        self._sink, self._accept, self._note, self._upstream, self._read_statements = sink, accept, note, upstream, statements
         self._noted: set[tuple[FoldedName, str]] = set()
         self._evidence: Evidence | None = None
 
@@ -282,7 +280,7 @@ class TableGuard:
     def _statements(self) -> Evidence:
         """Read upstream's statements at their first use: most replicas never need them, and there may be many."""
         if self._evidence is None:
-            self._evidence = Evidence(self._sink.statements())
+            self._evidence = Evidence(self._read_statements())
         return self._evidence
 
 
@@ -310,8 +308,9 @@ class SinkTables:
         upstream: UpstreamTables | None = None,
     ) -> None:
         self._sink, self._reserved = sink, sink.reserved
-        self._guard = TableGuard(sink, accept or Acceptance(), note, upstream)
-        self._keys = SinkKeys(sink, accept or Acceptance(), (lambda _: False) if upstream is None else upstream.is_left_out)
+        self._guard = TableGuard(sink, sink.bookkeeping.statements, accept or Acceptance(), note, upstream)
+        is_left_out = (lambda _: False) if upstream is None else upstream.is_left_out
+        self._keys = SinkKeys(sink, sink.bookkeeping.statements, accept or Acceptance(), is_left_out)
         self._catalogue: dict[FoldedName, TableDescription] = {}
         self._early: dict[FoldedName, frozenset[str]] = {}
         """The columns that rows carry before the DDLs that add them."""

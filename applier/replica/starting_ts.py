@@ -28,7 +28,7 @@ def choose_start(configured: Ts, components: Components) -> StartPoint:
     """Return where the replica begins: by ``configured``, or by the source's own settings. Errors: those of ``starting_ts``."""
     sink, source = components.sink, components.source
     progress = sink.load()
-    dump = sink.loaded_dump.read() if progress is None else None
+    dump = sink.bookkeeping.loaded_dump.read() if progress is None else None
     start = StartPoint(starting_ts(configured, progress, dump))
     # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
     if progress is not None:

@@ -36,7 +36,7 @@ from applier.tasks.handover import RangeContent
 def load_starting_point(sink: Sink, progress: Progress) -> StartingPoint:
     """Return the durable state from which a coordinator begins."""
     # Intents are not settled yet, so they are no reason to drop the DDL when it comes again. What runs in the background is.
-    settled = [key for key in sink.ledger_since(progress.checkpoint_ts) if key.state is not DdlState.INTENT]
+    settled = [key for key in sink.bookkeeping.ledger_since(progress.checkpoint_ts) if key.state is not DdlState.INTENT]
     # Rows at A of tables that a DDL at A has touched are not applied again: their table is another one now (DESIGN.md 3, Rows).
     at_checkpoint = [
         key.identity.touches for key in settled if key.identity.ts == progress.checkpoint_ts and key.state is not DdlState.SKIPPED
@@ -55,7 +55,7 @@ def report_settled(sink: Sink, coordinator: Coordinator, reports: Sequence[Range
     """Report to the coordinator which old DDLs of ``reports`` the ledger has settled. Comes before the reports themselves."""
     times = coordinator.ddls_to_ask(reports)
     if times:
-        coordinator.add_settled(key.identity for key in sink.ledger_at(times) if key.state is not DdlState.INTENT)
+        coordinator.add_settled(key.identity for key in sink.bookkeeping.ledger_at(times) if key.state is not DdlState.INTENT)
 
 
 # --- topic identity --------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class ReplicaState:
         components, settings = run.components, run.settings
         self.tables = SinkTables(components.sink, settings.accept, run.watcher.note, components.source.upstream_tables)
         self.topics = TopicIdentity(components.source)
-        self.quarantine = QuarantineRules(components.sink.quarantine, unreadable=settings.quarantined.unreadable)
+        self.quarantine = QuarantineRules(components.sink.bookkeeping.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()
         self._positions = StoredPositions()
         self.timeline = components.source.timeline
@@ -224,7 +224,7 @@ class ReplicaState:
         self.repeats.clear()
         if self._growth is not None:
             self._growth.begin(progress.positions)
-        self.locations = Locations(components.sink.locations(), progress.known_tables, selects=settings.selects)
+        self.locations = Locations(components.sink.bookkeeping.locations(), progress.known_tables, selects=settings.selects)
         # Cached ranges belong to the coordinator that planned them; a new one starts from the stored offsets.
         components.runner.release_all()
         self.quarantine.reload(progress)

@@ -34,7 +34,7 @@ def as_alter(ddl: DdlEvent, sink: Sink) -> DdlEvent:
     """
     if ddl.cut_over is None:
         return ddl
-    copied = copied_table(ddl, sink.statements())
+    copied = copied_table(ddl, sink.bookkeeping.statements())
     if copied.columns is not None:
         found = sink.describe([ddl.name])
         refuse_other_columns(ddl, copied, (column.name for table in found.values() for column in table.columns))

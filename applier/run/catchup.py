@@ -153,5 +153,5 @@ class Catchup:
             },
             pending_ddls=[ddl.query for ddl in coordinator.pending_ddls],
             holding_stream=str(coordinator.holding_stream or ""),
-            quarantined=self._components.sink.quarantine.count(),
+            quarantined=self._components.sink.bookkeeping.quarantine.count(),
         )

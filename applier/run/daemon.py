@@ -188,7 +188,7 @@ class Daemon:
         self._engine.save_progress(is_last=is_last)
         # As information only (DESIGN.md 4): a start reads the sink's positions, never the consumer group's.
         self._components.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
-        self._monitor.quarantined(self._components.sink.quarantine.count())
+        self._monitor.quarantined(self._components.sink.bookkeeping.quarantine.count())
         # The sink has answered, if only this question. Looked at here, because an idle run asks it nothing else.
         if self._engine.is_idle:
             self._monitor.worked(*Side)

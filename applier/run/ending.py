@@ -98,4 +98,4 @@ def _store(settings: SinkSettings, end: RunEnd) -> None:
     settings = replace(settings, retries=0, lock_wait_timeout_s=PATIENCE_S, silence_s=0)
     # What ended the run is reported anyway, and matters more than that it could not be stored.
     with suppress(ApplierError), open_sink(settings) as sink:
-        sink.store_end(end, socket.gethostname(), os.getpid())
+        sink.bookkeeping.store_end(end, socket.gethostname(), os.getpid())

@@ -35,7 +35,7 @@ class PauseGate:
         now = time.monotonic()
         if self._held is None and now - self._looked_at < LOOK_S:
             return False
-        pause = self._sink.pauses.read()
+        pause = self._sink.bookkeeping.pauses.read()
         self._looked_at = now
         if pause is None:
             self._release()
@@ -59,7 +59,7 @@ class PauseGate:
 
 def refuse_paused(sink: Sink) -> None:
     """Refuse to apply anything to a replica that is paused. NeedsOperator names who has paused it."""
-    pause = sink.pauses.read()
+    pause = sink.bookkeeping.pauses.read()
     if pause is not None:
         raise NeedsOperator(
             "the replica is paused",

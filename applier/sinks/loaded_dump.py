@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from applier.model.position import Ts
 
@@ -38,23 +38,3 @@ class LoadedDump:
     def declared_as(self) -> str:
         """What the settings said when it was declared; '' for a dump that was loaded."""
         return self.directory if self.is_declared else ""
-
-
-class LoadedDumpStore(Protocol):
-    """Each call is a transaction of its own; none needs ownership."""
-
-    def read(self) -> LoadedDump | None:
-        """Return the dump that this replica begins from; None: there is none."""
-        ...
-
-    def begin(self, dump: LoadedDump) -> None:
-        """Store that a load begins, in place of an earlier one."""
-        ...
-
-    def end(self) -> None:
-        """Store that the load has ended well."""
-        ...
-
-    def declare(self, dump: LoadedDump) -> None:
-        """Store that other programs have loaded this dump, in place of an earlier entry."""
-        ...

@@ -4,26 +4,20 @@ The pipeline never asks which database it has. One package per dialect implement
 Only what was committed is durable; nothing else moves progress. The sink, not the driver's memory, holds the position of a replica.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol, Self
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.prepared_store import PreparedStore
 from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.port import Dialect
 from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
-from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
-from applier.sinks.loaded_dump import LoadedDumpStore
-from applier.sinks.overview import Overview
-from applier.sinks.pause import PauseStore
+from applier.sinks.bookkeeping.replica_bookkeeping import ReplicaBookkeeping
 from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.quarantine import Quarantined, QuarantineStore
-from applier.sinks.replicas import ReplicaStore
+from applier.sinks.quarantine import Quarantined
 from applier.sinks.reserved import Reserved
-from applier.sinks.run_end import RunEnd
 from applier.sinks.write_outcome import WriteOutcome
 
 
@@ -88,10 +82,6 @@ class Sink(Protocol):
         """
         ...
 
-    def locations(self) -> Mapping[FoldedName, FoldedName]:
-        """Return the sink's name of each table of upstream that has a stored location; ('', ''): rows of it were left out."""
-        ...
-
     def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:
         """Create the progress row of a new replica at ``start_ts`` (0: from the beginning), with what its source says of it."""
         ...
@@ -123,22 +113,6 @@ class Sink(Protocol):
         """Write progress without rows, under the fence, with what is quarantined."""
         ...
 
-    def ledger(self) -> Sequence[LedgerEntry]:
-        """Read the whole ledger, by ts: for people. A run asks for what it needs."""
-        ...
-
-    def ledger_since(self, ts: Ts) -> Sequence[LedgerKey]:
-        """Return what the ledger has at or above ``ts``, without texts."""
-        ...
-
-    def ledger_at(self, times: Sequence[Ts]) -> Sequence[LedgerKey]:
-        """Return what the ledger has at these timestamps, without texts; a statement for hundreds of them."""
-        ...
-
-    def statements(self) -> Sequence[DdlEvent]:
-        """Read upstream's statements that are done or skipped, by ts. Without their other facts: there may be tens of thousands."""
-        ...
-
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent (with ``before``), run the statement, write done (with ``after``); return the fence that now holds.
 
@@ -163,55 +137,9 @@ class Sink(Protocol):
         """Wait for the DDLs that run in the background (``SinkSettings.background``), and write done. Errors: those of ``run_ddl``."""
         ...
 
-    def resolve_ddl(self, ts: Ts, schema: str, table: str, state: DdlState | None) -> int:
-        """Apply the operator's decision (``applier ddl done|skip|retry``) to matching intents; return how many there were.
-
-        Their state becomes ``state``; with None, ``before`` is cleared, so that the statement runs again.
-        """
-        ...
-
-    def note_skipped_ddl(self, identity: DdlIdentity, note: str) -> None:
-        """Write beside a DDL that is skipped who has skipped it."""
-        ...
-
-    def forget_skipped_ddl(self, identity: DdlIdentity) -> bool:
-        """Undo the skip of a DDL that the replica has not passed: remove it; return whether it was there. Needs ownership."""
-        ...
-
     @property
-    def quarantine(self) -> QuarantineStore:
-        """The quarantined events, and the operator's rules about events to skip. Needs no ownership."""
-        ...
-
-    @property
-    def pauses(self) -> PauseStore:
-        """Whether the operator has paused the replica. Needs no ownership."""
-        ...
-
-    @property
-    def loaded_dump(self) -> LoadedDumpStore:
-        """The dump that the sink was loaded from. Needs no ownership."""
-        ...
-
-    @property
-    def prepared(self) -> PreparedStore:
-        """What a source keeps in the sink until a transaction is committed. Needs no ownership."""
-        ...
-
-    @property
-    def replicas(self) -> ReplicaStore:
-        """What is stored of this replica, and the names of all replicas of the bookkeeping."""
-        ...
-
-    def overview(self) -> Overview:
-        """Read the state of the replica from outside. Needs no ownership, only the privilege to read the bookkeeping.
-
-        FatalSinkError if the bookkeeping is missing, or has another version.
-        """
-        ...
-
-    def store_end(self, end: RunEnd, host: str, process: int) -> None:
-        """Store how a run of this process has ended, for ``overview``. Needs no ownership; nothing is stored while another one owns it."""
+    def bookkeeping(self) -> ReplicaBookkeeping:
+        """What else is stored of the replica: ledger, quarantine, pause, how the last run ended. Costs nothing until it is asked."""
         ...
 
     def heartbeat_lost(self) -> Exception | None:

@@ -1,12 +1,9 @@
-"""What callers see of the quarantine: entries, skip rules, what a transaction stores, and the port to ask and change it.
+"""What callers see of the quarantine: entries, skip rules, and what a transaction stores. Statements: ``bookkeeping/quarantine.py``."""
 
-Its statements are in ``bookkeeping/quarantine.py``.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from applier.model.events import FoldedName
 from applier.model.position import NO_TS, Ts
@@ -57,39 +54,3 @@ class SkipRule:
     table: FoldedName | None = None
     decided_at: datetime | None = field(default=None, compare=False)
     """None before it is stored."""
-
-
-class QuarantineStore(Protocol):
-    """The quarantine as the driver and the commands see it. Each call is a separate transaction; none needs ownership."""
-
-    def count(self) -> int:
-        """Return how many entries wait for the operator. Cheap."""
-        ...
-
-    def entries(self) -> Sequence[QuarantineEntry]:
-        """Return all entries, without their records, in the order in which they were found."""
-        ...
-
-    def places(self) -> Sequence[EventPlace]:
-        """Return the places of the entries that a run may read again, in any state."""
-        ...
-
-    def record(self, place: EventPlace) -> KeptRecord:
-        """Return the record of an entry as it came from Kafka. FatalSinkError if there is none."""
-        ...
-
-    def settle(self, place: EventPlace, state: QuarantineState, by: str) -> bool:
-        """Store the new state of an entry that waited; False if it did not wait (any more)."""
-        ...
-
-    def skip_rules(self) -> Sequence[SkipRule]:
-        """Return the operator's rules about events to skip."""
-        ...
-
-    def add_skip_rule(self, rule: SkipRule) -> None:
-        """Store a rule; runs follow it from their next start."""
-        ...
-
-    def remove_skip_rule(self, rule: SkipRule) -> bool:
-        """Undo a rule, for runs that start later; return whether there was one."""
-        ...

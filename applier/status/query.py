@@ -51,7 +51,7 @@ class StatusQuery:
         """Return the status of the replica. SinkError if neither the sink nor a run on this machine answers."""
         target = self._target
         try:
-            overview = self._sink.overview()
+            overview = self._sink.bookkeeping.overview()
         except RetryableSinkError as error:
             # A living run knows more than that the sink is away: since when, what it tries, and when it gives up.
             live = self._ask_run(None)

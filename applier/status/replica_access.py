@@ -6,23 +6,33 @@ within two seconds gets the same answer: a page that is open on twenty screens c
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from applier.ddl import ddl_type_name
 from applier.model.errors import RetryableSinkError
 from applier.model.remedy import Remedy
-from applier.model.timeline import DIGITS, Timeline
-from applier.sinks.bookkeeping.glance import Glance
-from applier.sinks.bookkeeping.pause_table import SqlPauseStore
-from applier.sinks.pause import PauseStore
+from applier.model.timeline import DIGITS, Timeline, iso_at
+from applier.sinks.bookkeeping.ledger import Ledger
+from applier.sinks.bookkeeping.pause_table import PauseStore
+from applier.sinks.bookkeeping.quarantine import Quarantine
+from applier.sinks.bookkeeping.run_end_table import RunEndTable
+from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.quarantine import QuarantineEntry
 from applier.sinks.registry import bookkeeping_of, open_glance
+from applier.sinks.run_end import StoredEnd
 from applier.sinks.settings import SinkSettings
 
 FRESH_S: Final = 2.0
 PATIENCE_S: Final = 8.0
 """How long a request waits for another one that asks the sink now."""
+MAX_ENTRIES: Final = 100
+MAX_TEXT: Final = 2000
+"""Characters of a statement or an error. The commands show the whole."""
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -57,36 +67,42 @@ class SinkAccess:
 
     def __init__(self, settings: SinkSettings, timeline: Callable[[], Timeline] = lambda: DIGITS) -> None:
         self._settings = settings
-        self._glance = Glance(bookkeeping_of(settings), timeline)
+        self._tables, self._timeline = bookkeeping_of(settings), timeline
+        self._glances = _Glances(settings)
+        self._pauses = PauseStore(self._tables, self._glances)
         self._asking = Lock()
         self._answers: dict[str, tuple[float, Document]] = {}
 
     def ddls(self) -> Document:
         """Return the newest DDLs."""
-        return self._answer("ddls", self._glance.ddls)
+
+        def work(connection: Connection) -> Document:
+            entries = Ledger(self._tables).recent(connection, MAX_ENTRIES, MAX_TEXT)
+            return {"ddls": [_ddl(entry, self._timeline()) for entry in entries], "at_most": MAX_ENTRIES}
+
+        return self._answer("ddls", work)
 
     def quarantine(self) -> Document:
-        """Return the events in quarantine."""
-        return self._answer("quarantine", self._glance.quarantine)
+        """Return the events in quarantine: first those that wait for the operator, then the newest of the others."""
+
+        def work(connection: Connection) -> Document:
+            quarantine = Quarantine(self._tables)
+            entries = [_quarantined(entry, self._timeline()) for entry in quarantine.recent(connection, MAX_ENTRIES, MAX_TEXT)]
+            return {"held": quarantine.count(connection), "entries": entries, "at_most": MAX_ENTRIES}
+
+        return self._answer("quarantine", work)
 
     def last_end(self) -> Document:
         """Return how an earlier run has ended."""
-        return self._answer("last_end", self._glance.last_end)
+        return self._answer("last_end", lambda connection: {"end": _end(RunEndTable(self._tables).last(connection))})
 
     def pause(self, said_by: str) -> None:
         """Pause the replica; the pause of somebody else stays as it is."""
-        self._pauses().begin(said_by)
+        self._pauses.begin(said_by)
 
     def resume(self) -> None:
         """Resume the replica, if it is paused."""
-        self._pauses().end()
-
-    def _pauses(self) -> PauseStore:
-        def change(work: Callable[[Connection], T]) -> T:
-            with open_glance(self._settings, changes=True) as connection:
-                return work(connection)
-
-        return SqlPauseStore(bookkeeping_of(self._settings), change, change)
+        self._pauses.end()
 
     def _answer(self, name: str, work: Callable[[Connection], Document]) -> Document:
         # A server that does not answer would otherwise hold one thread per request.
@@ -98,9 +114,79 @@ class SinkAccess:
             known = self._answers.get(name)
             if known is not None and time.monotonic() - known[0] < FRESH_S:
                 return known[1]
-            with open_glance(self._settings) as connection:
-                document = work(connection)
+            document = self._glances.read(work, name)
             self._answers[name] = (time.monotonic(), document)
             return document
         finally:
             self._asking.release()
+
+
+@dataclass(frozen=True, slots=True)
+class _Glances:
+    """Transactions on connections of their own. The page's messages need no ``doing``."""
+
+    settings: SinkSettings
+
+    def read(self, work: Callable[[Connection], T], doing: str) -> T:
+        """Run reads."""
+        del doing
+        with open_glance(self.settings) as connection:
+            return work(connection)
+
+    def change(self, work: Callable[[Connection], T], doing: str) -> T:
+        """Run ``work`` and commit."""
+        del doing
+        with open_glance(self.settings, changes=True) as connection:
+            return work(connection)
+
+
+def _ddl(entry: LedgerEntry, timeline: Timeline) -> Document:
+    return {
+        # As text: JavaScript rounds integers above 2**53.
+        "ts": timeline.text(entry.ddl.commit_ts),
+        "time": iso_at(entry.ddl.commit_ts, timeline),
+        "schema": entry.ddl.schema,
+        "table": entry.ddl.table,
+        "type": ddl_type_name(entry.ddl.ddl_type),
+        "query": entry.ddl.query,
+        "state": entry.state,
+        "began_at": _iso(entry.began_at),
+        "ended_at": _iso(entry.ended_at),
+        "error": entry.error,
+    }
+
+
+def _quarantined(entry: QuarantineEntry, timeline: Timeline) -> Document:
+    event = entry.event
+    return {
+        # Not the key: it is a part of a row, and there is no password. `applier quarantine show` shows it.
+        "place": str(event.place),
+        "stream": str(event.place.stream),
+        "offset": event.place.offset,
+        "state": event.state,
+        "ts": timeline.text(event.commit_ts) if event.commit_ts else None,
+        "time": iso_at(event.commit_ts, timeline),
+        "schema": event.schema,
+        "table": event.table,
+        "error": event.error,
+        "found_at": _iso(entry.found_at),
+        "settled_at": _iso(entry.settled_at),
+        "settled_by": entry.settled_by or None,
+    }
+
+
+def _end(stored: StoredEnd | None) -> Document | None:
+    if stored is None:
+        return None
+    return {
+        "command": stored.end.command,
+        "exit_code": stored.end.exit_code,
+        "error_class": stored.end.error_class,
+        "message": stored.end.message[:MAX_TEXT],
+        "remedy": stored.end.remedy[:MAX_TEXT],
+        "ended_at": _iso(stored.ended_at),
+    }
+
+
+def _iso(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat(timespec="milliseconds")

@@ -8,10 +8,10 @@ from sqlalchemy import create_engine, make_url, text
 from applier.model.errors import SinkError
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPlace, KeptRecord, RejectedEvent
-from applier.sinks.bookkeeping import glance
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_outcome import WriteState
 from applier.sources.ticdc.tso import TSO_TIMELINE
+from applier.status import replica_access
 from applier.status.replica_access import FRESH_S, SinkAccess
 from tests.contract.replica_on_database import CREATE, DatabaseReplica, settings
 
@@ -32,8 +32,8 @@ def test_the_newest_ddls_come_first_with_their_texts_and_exact_timestamps(replic
 
 
 def test_long_texts_are_cut_and_old_entries_left_out(replica: DatabaseReplica, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glance, "MAX_TEXT", 6)
-    monkeypatch.setattr(glance, "MAX_ENTRIES", 1)
+    monkeypatch.setattr(replica_access, "MAX_TEXT", 6)
+    monkeypatch.setattr(replica_access, "MAX_ENTRIES", 1)
     assert [each["query"] for each in access_to(replica).ddls()["ddls"]] == ["CREATE"]
 
 
@@ -79,12 +79,12 @@ def test_the_page_pauses_and_resumes_the_replica_that_a_run_owns(replica: Databa
     access = access_to(replica)
     access.pause("http from 10.0.0.1")
     access.pause("somebody else")
-    paused = replica.sink.pauses.read()
+    paused = replica.sink.bookkeeping.pauses.read()
     assert paused is not None
     assert paused.said_by == "http from 10.0.0.1"
     access.resume()
     access.resume()
-    assert replica.sink.pauses.read() is None
+    assert replica.sink.bookkeeping.pauses.read() is None
     assert replica.write(replica.replaces("(1, 'a')"), ts=9).state is WriteState.COMMITTED
 
 

@@ -35,7 +35,7 @@ def url(request, tmp_path):
 def test_a_load_is_whole_only_when_it_has_ended(url):
     with open_sink(SinkSettings(url=url, name="dumped")) as sink:
         sink.migrate()
-        store = sink.loaded_dump
+        store = sink.bookkeeping.loaded_dump
         assert store.read() is None
         store.begin(DUMP)
         begun = store.read()
@@ -46,7 +46,7 @@ def test_a_load_is_whole_only_when_it_has_ended(url):
         store.begin(DUMP)
         assert not store.read().is_whole
     with open_sink(SinkSettings(url=url, name="another")) as sink:
-        assert sink.loaded_dump.read() is None
+        assert sink.bookkeeping.loaded_dump.read() is None
 
 
 def test_a_definition_of_a_dump_is_made_and_kept_until_the_next_load(url):
@@ -56,10 +56,10 @@ def test_a_definition_of_a_dump_is_made_and_kept_until_the_next_load(url):
         schema = replace(made, table="", query="CREATE DATABASE IF NOT EXISTS applier_test_shop", ddl_type=1)
         for ddl in (schema, made):
             sink.load_ddl(identity(ddl), ddl)
-        assert sorted((ddl.commit_ts, ddl.query) for ddl in sink.statements()) == [(TS, schema.query), (TS, made.query)]
+        assert sorted((ddl.commit_ts, ddl.query) for ddl in sink.bookkeeping.statements()) == [(TS, schema.query), (TS, made.query)]
         assert [column.name for column in sink.describe([made.name])[made.name.fold()].columns] == ["id"]
-        sink.loaded_dump.begin(DUMP)
-        assert sink.statements() == []
+        sink.bookkeeping.loaded_dump.begin(DUMP)
+        assert sink.bookkeeping.statements() == []
 
 
 def whole(store):
@@ -72,7 +72,7 @@ def whole(store):
 def store(tmp_path):
     with open_sink(SinkSettings(url=f"sqlite:///{tmp_path}/replica.db")) as sink:
         sink.migrate()
-        yield sink.loaded_dump
+        yield sink.bookkeeping.loaded_dump
 
 
 def test_a_replica_begins_at_its_dump(store):

@@ -94,7 +94,7 @@ class Run:
                 self.replica.run_ddl(query, self.ts, table)
             except (RetryableSinkError, UnknownOutcome):
                 self.begin_again()
-                if any(entry.identity == identity and entry.state is DdlState.DONE for entry in self.replica.sink.ledger()):
+                if any(entry.identity == identity and entry.state is DdlState.DONE for entry in self.replica.sink.bookkeeping.ledger()):
                     return
             else:
                 return
@@ -132,7 +132,7 @@ def test_a_ddl_runs_once_wherever_a_session_is_lost(replica: DatabaseReplica, ki
 
     last = ended_everywhere(killer, add)
     assert last > 8
-    assert [entry.state for entry in replica.sink.ledger()] == [DdlState.DONE] * (last + 2)
+    assert [entry.state for entry in replica.sink.bookkeeping.ledger()] == [DdlState.DONE] * (last + 2)
 
 
 def test_a_column_has_upstreams_default_wherever_a_session_is_lost(replica: DatabaseReplica, killer: Killer) -> None:
@@ -148,7 +148,7 @@ def test_a_column_has_upstreams_default_wherever_a_session_is_lost(replica: Data
     last = ended_everywhere(killer, add, step=3)
     columns = ", ".join(f"UNIX_TIMESTAMP(c{number})" for number in range(1, last + 1))
     assert replica.read(f"SELECT {columns} FROM {SHOP}.t") == [(1767225600,) * last]
-    assert [entry.state for entry in replica.sink.ledger()] == [DdlState.DONE] * (last + 2)
+    assert [entry.state for entry in replica.sink.bookkeeping.ledger()] == [DdlState.DONE] * (last + 2)
 
 
 def test_a_session_that_is_lost_while_a_ddls_outcome_is_compared_is_an_ordinary_loss(replica: DatabaseReplica, killer: Killer) -> None:
@@ -162,7 +162,7 @@ def test_a_session_that_is_lost_while_a_ddls_outcome_is_compared_is_an_ordinary_
 
     last = ended_everywhere(killer, add, after="^ALTER TABLE", step=6)
     assert replica.rows() == [(1, "one", *[5] * last)]
-    assert [entry.state for entry in replica.sink.ledger()] == [DdlState.DONE] * (last + 2)
+    assert [entry.state for entry in replica.sink.bookkeeping.ledger()] == [DdlState.DONE] * (last + 2)
 
 
 def test_a_replica_is_acquired_wherever_a_session_is_lost(replica: DatabaseReplica, killer: Killer) -> None:
@@ -187,8 +187,8 @@ def test_reads_of_the_sink_are_repeated_wherever_a_session_is_lost(replica: Data
         assert [column.name for column in described.columns] == ["id", "v"]
         assert TABLE.fold() in sink.examine([TABLE])
         assert sink.tables_with_rows([TABLE]) == {TABLE.fold()}
-        assert len(sink.ledger()) == 2
-        assert sink.overview().progress is not None
+        assert len(sink.bookkeeping.ledger()) == 2
+        assert sink.bookkeeping.overview().progress is not None
 
     assert again_if_it_may_pass(replica, killer, look, step=4 * (not replica.is_file) or 1) > 6
 

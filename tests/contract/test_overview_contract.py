@@ -43,7 +43,7 @@ class World:
 
     def look(self, *, lease_s: float = HOUR_S, name: str = "replica") -> Overview:
         with self.sink(lease_s=lease_s, name=name) as outsider:
-            return outsider.overview()
+            return outsider.bookkeeping.overview()
 
     @contextmanager
     def owned(self) -> Iterator[Sink]:
@@ -144,7 +144,7 @@ def test_the_end_of_a_run_is_seen_until_the_next_run_owns_the_replica(world: Wor
     with world.owned() as sink:
         sink.begin(Ts(5))
     with world.sink() as outsider:
-        outsider.store_end(END, *HERE)
+        outsider.bookkeeping.store_end(END, *HERE)
     seen = world.look().last_end
     assert seen is not None
     assert (seen.end, seen.epoch) == (END, 1)
@@ -156,7 +156,7 @@ def test_a_run_that_dies_without_a_word_has_not_ended_as_the_one_before_it(world
     with world.owned() as sink:
         sink.begin(Ts(5))
     with world.sink() as outsider:
-        outsider.store_end(END, *HERE)
+        outsider.bookkeeping.store_end(END, *HERE)
     Epochs(BOOKS_BY_DIALECT[world.engine.dialect.name]).claim(connection, "dead", "elsewhere", 7)
     connection.commit()
     assert world.look().last_end is None
@@ -167,7 +167,7 @@ def test_a_start_that_is_refused_after_the_owner_died_is_the_last_end(world: Wor
         Epochs(books).claim(connection, "dead", "elsewhere", 77)
         world.beat_long_ago(connection)
     with world.sink(lease_s=60) as outsider:
-        outsider.store_end(END, *HERE)
+        outsider.bookkeeping.store_end(END, *HERE)
     seen = world.look(lease_s=60).last_end
     assert seen is not None
     assert seen.end == END
@@ -176,7 +176,7 @@ def test_a_start_that_is_refused_after_the_owner_died_is_the_last_end(world: Wor
 def test_no_end_is_stored_while_another_process_owns_the_replica(world: World) -> None:
     with world.owned() as sink, world.sink() as outsider:
         sink.begin(Ts(5))
-        outsider.store_end(END, "elsewhere", 7)
+        outsider.bookkeeping.store_end(END, "elsewhere", 7)
         assert world.look().last_end is None
-        outsider.store_end(END, *HERE)
+        outsider.bookkeeping.store_end(END, *HERE)
         assert world.look().last_end is not None

@@ -5,11 +5,18 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection
 
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.pause_table import SqlPauseStore
+from applier.sinks.bookkeeping.pause_table import PauseStore
+
+
+class Within:
+    """Transactions inside that of the test."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.read = self.change = lambda work, _: work(connection)
 
 
 def test_a_pause_stays_that_of_the_first_operator_and_ends_once(books: Bookkeeping, connection: Connection) -> None:
-    store = SqlPauseStore(books, lambda work: work(connection), lambda work: work(connection))
+    store = PauseStore(books, Within(connection))
     assert store.read() is None
     assert store.begin("me@here") is None
     pause = store.begin("you@there")

@@ -32,17 +32,17 @@ def test_prepared_transactions_are_kept_in_pieces_until_they_are_forgotten(url, 
     monkeypatch.setattr(prepared_table, "PIECES", 2)
     with open_sink(SinkSettings(url=url, name="one")) as sink, open_sink(SinkSettings(url=url, name="two")) as other:
         sink.migrate()
-        store = sink.prepared
+        store = sink.bookkeeping.prepared
         reader = pickle.loads(pickle.dumps(store.reader))  # noqa: S301 - our own
         assert (dict(store.sizes()), list(reader.read(PLACE))) == ({}, [])
         store.keep(PLACE, [b"of a run that died"] * 9)
         store.keep(PLACE, iter(PIECES))
         store.keep(7, [b"small"])
-        other.prepared.keep(7, [b"another"])
+        other.bookkeeping.prepared.keep(7, [b"another"])
         assert list(reader.read(PLACE)) == PIECES
         assert dict(store.sizes()) == {PLACE: sum(map(len, PIECES)), 7: 5}
         store.forget([PLACE, 8])
         assert (list(reader.read(PLACE)), dict(store.sizes())) == ([], {7: 5})
         store.forget([])
-        assert sink.replicas.holdings()["prepared_transaction"] == 1
-        assert list(other.prepared.reader.read(7)) == [b"another"]
+        assert sink.bookkeeping.replicas.holdings()["prepared_transaction"] == 1
+        assert list(other.bookkeeping.prepared.reader.read(7)) == [b"another"]

@@ -103,10 +103,14 @@ def counted(word: str) -> Iterator[list[str]]:
 
 
 def test_a_ddl_is_done_with_its_ledger_entry_and_progress(replica: DatabaseReplica) -> None:
-    entry = replica.sink.ledger()[-1]
+    entry = replica.sink.bookkeeping.ledger()[-1]
     assert (entry.state, entry.ddl.query, entry.ddl.commit_ts, entry.error) == (DdlState.DONE, CREATE, 5, "")
-    assert [ddl.query for ddl in replica.sink.statements()] == [f"CREATE DATABASE {SHOP}", CREATE]
-    assert replica.sink.ledger_since(Ts(5)) == replica.sink.ledger_at([Ts(5), Ts(7)]) == [LedgerKey(entry.identity, DdlState.DONE)]
+    assert [ddl.query for ddl in replica.sink.bookkeeping.statements()] == [f"CREATE DATABASE {SHOP}", CREATE]
+    assert (
+        replica.sink.bookkeeping.ledger_since(Ts(5))
+        == replica.sink.bookkeeping.ledger_at([Ts(5), Ts(7)])
+        == [LedgerKey(entry.identity, DdlState.DONE)]
+    )
     progress = replica.sink.load()
     assert progress is not None
     assert (progress.checkpoint_ts, progress.fence) == (5, replica.fence)
@@ -129,15 +133,15 @@ def test_locations_of_a_ddl_are_recorded_with_it(replica: DatabaseReplica) -> No
     rename = replica.ddl("RENAME TABLE `t` TO `u`", 6, "u")
     with counted("table_location") as statements:
         replica.fence = replica.sink.run_ddl(replica.fence, *rename, before=commit_at(6, locations=places), after=commit_at(6))
-    assert (replica.sink.locations(), len(statements)) == (places, 1)
+    assert (replica.sink.bookkeeping.locations(), len(statements)) == (places, 1)
     moved = {FoldedName("shop", "t0"): None, FoldedName("shop", "t1"): None, FoldedName("shop", "u"): FoldedName("archive", "u")}
     replica.sink.skip_ddl(replica.fence, *replica.ddl("DROP TABLE `u`", 7), after=commit_at(7, locations=moved))
-    assert replica.sink.locations() == {table: place for table, place in (places | moved).items() if place is not None}
+    assert replica.sink.bookkeeping.locations() == {table: place for table, place in (places | moved).items() if place is not None}
 
 
 def test_a_skipped_ddl_is_in_the_ledger_and_does_not_run(replica: DatabaseReplica) -> None:
     fence = replica.sink.skip_ddl(replica.fence, *replica.ddl("DROP TABLE `t`", 6), after=commit_at(6))
-    assert replica.sink.ledger()[-1].state is DdlState.SKIPPED
+    assert replica.sink.bookkeeping.ledger()[-1].state is DdlState.SKIPPED
     progress = replica.sink.load()
     assert progress is not None
     assert (progress.fence, progress.checkpoint_ts) == (fence, 6)
@@ -152,7 +156,7 @@ def test_a_ddl_under_another_fence_does_nothing(replica: DatabaseReplica) -> Non
     with pytest.raises(UnknownOutcome, match="fencing token mismatch"):
         replica.run_ddl("DROP TABLE `t`", 6)
     assert replica.rows() == []
-    assert len(replica.sink.ledger()) == 2
+    assert len(replica.sink.bookkeeping.ledger()) == 2
 
 
 def test_a_ddl_that_the_database_refuses_names_its_statement_and_changes_nothing(replica: DatabaseReplica) -> None:
@@ -164,8 +168,8 @@ def test_a_ddl_that_the_database_refuses_names_its_statement_and_changes_nothing
 
 
 def test_a_decision_about_a_ddl_that_has_no_intent_changes_nothing(replica: DatabaseReplica) -> None:
-    assert replica.sink.resolve_ddl(Ts(5), SHOP, "t", DdlState.SKIPPED) == 0
-    assert [entry.state for entry in replica.sink.ledger()] == [DdlState.DONE, DdlState.DONE]
+    assert replica.sink.bookkeeping.resolve_ddl(Ts(5), SHOP, "t", DdlState.SKIPPED) == 0
+    assert [entry.state for entry in replica.sink.bookkeeping.ledger()] == [DdlState.DONE, DdlState.DONE]
 
 
 # Reads
@@ -176,9 +180,9 @@ def test_reads_do_not_wait_for_a_writer(replica: DatabaseReplica) -> None:
         progress = replica.sink.load()
         assert progress is not None
         assert progress.fence == replica.fence
-        assert len(replica.sink.ledger()) == 2
-        assert replica.sink.overview().progress == progress
-        assert replica.sink.quarantine.count() == 0
+        assert len(replica.sink.bookkeeping.ledger()) == 2
+        assert replica.sink.bookkeeping.overview().progress == progress
+        assert replica.sink.bookkeeping.quarantine.count() == 0
 
 
 def test_what_the_sink_has_is_described_and_the_rest_left_out(replica: DatabaseReplica) -> None:
@@ -207,7 +211,7 @@ def test_a_second_run_waits_says_so_and_then_names_the_owner(replica: DatabaseRe
 def test_after_a_release_the_next_run_has_the_next_epoch_at_once(replica: DatabaseReplica) -> None:
     replica.sink.close()
     with replica.another() as following:
-        assert following.overview().owner is None
+        assert following.bookkeeping.overview().owner is None
         following.acquire()
         progress = following.load()
         assert progress is not None

@@ -237,9 +237,9 @@ def test_refused_rows_are_quarantined_with_the_progress_and_all_others_are_writt
     assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 3, None)
     assert [event.place.offset for event in outcome.quarantined] == [1, 3]
     assert replica.rows() == [(1, "a"), (3, "c"), (5, "e")]
-    entries = replica.sink.quarantine.entries()
+    entries = replica.sink.bookkeeping.quarantine.entries()
     assert [(entry.event.place.offset, entry.event.state) for entry in entries] == [(1, QuarantineState.HELD), (3, QuarantineState.HELD)]
-    assert replica.sink.quarantine.record(entries[0].event.place) == KEPT
+    assert replica.sink.bookkeeping.quarantine.record(entries[0].event.place) == KEPT
 
 
 def test_without_a_quarantine_the_refused_row_is_named_and_nothing_is_written(replica: DatabaseReplica) -> None:
@@ -250,7 +250,7 @@ def test_without_a_quarantine_the_refused_row_is_named_and_nothing_is_written(re
     facts: dict[str, Any] = outcome.error.facts
     assert (facts["offset"], facts["event"], facts["commit_ts"], facts["key_columns"]) == (1, 0, 9, "id")
     assert "secret" not in str(outcome.error)
-    assert (replica.rows(), replica.sink.quarantine.count()) == ([], 0)
+    assert (replica.rows(), replica.sink.bookkeeping.quarantine.count()) == ([], 0)
 
 
 def test_a_transaction_that_does_not_commit_quarantines_nothing(replica: DatabaseReplica) -> None:
@@ -260,20 +260,20 @@ def test_a_transaction_that_does_not_commit_quarantines_nothing(replica: Databas
     statement = replica.traced("(1,'a')", "(2,NULL)")
     outcome = replica.write([statement], quarantined=Quarantined(gone))
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, SourceError)
-    assert (replica.rows(), replica.sink.quarantine.count()) == ([], 0)
+    assert (replica.rows(), replica.sink.bookkeeping.quarantine.count()) == ([], 0)
     outcome = replica.write([statement], quarantined=Quarantined(lambda _: KEPT))
-    assert (outcome.state, replica.rows(), replica.sink.quarantine.count()) == (WriteState.COMMITTED, [(1, "a")], 1)
+    assert (outcome.state, replica.rows(), replica.sink.bookkeeping.quarantine.count()) == (WriteState.COMMITTED, [(1, "a")], 1)
 
 
 def test_more_refused_rows_than_an_accident_makes_stop_the_transaction(replica: DatabaseReplica) -> None:
     statement = replica.traced("(1,NULL)", "(2,NULL)", "(3,NULL)")
     outcome = replica.write([statement], quarantined=replace(Quarantined(lambda _: KEPT), at_most=2))
     assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, FatalSinkError)
-    assert replica.sink.quarantine.count() == 0
+    assert replica.sink.bookkeeping.quarantine.count() == 0
 
 
 def test_a_save_without_rows_stores_what_it_quarantines_however_large_the_record_is(replica: DatabaseReplica) -> None:
     large = KeptRecord(b"k", b"\x00'" * 1_500_000)
     broken = RejectedEvent(place=EventPlace(FEED, Offset(7), WHOLE_RECORD), error="broken")
     assert replica.sink.save(replica.fence, commit_at(9), Quarantined(lambda _: large, (broken,))).state is WriteState.COMMITTED
-    assert replica.sink.quarantine.record(broken.place) == large
+    assert replica.sink.bookkeeping.quarantine.record(broken.place) == large

@@ -60,7 +60,7 @@ def look(url):
 
 def ddls_of(url):
     with open_sink(SinkSettings(url=url, name=NAME)) as sink:
-        entries = sink.ledger()
+        entries = sink.bookkeeping.ledger()
     assert {entry.state for entry in entries} <= {DdlState.DONE}
     return [entry.ddl.commit_ts for entry in entries]
 

@@ -66,7 +66,7 @@ def test_it_catches_up_and_goes_on_after_a_restart(tmp_path):
     assert rows_of(tmp_path) == [(1, "uno"), (3, "three")]
     assert [ts for ts, _ in replica.done_ddls()] == [5, 6]
     with open_sink(replica.sink_settings()) as sink:
-        overview = sink.overview()
+        overview = sink.bookkeeping.overview()
         assert (overview.progress.checkpoint_ts, overview.progress.fence.epoch, overview.owner) == (13, 2, None)
         assert [len(overview.undecided), overview.quarantined] == [0, 0]
 

@@ -18,12 +18,14 @@ BEGINNING = [
 
 
 class Asked:
-    """Counts what a run asks of the ledger; loading it whole fails."""
+    """A sink, or its bookkeeping: counts what a run asks of the ledger; loading it whole fails."""
 
     def __init__(self, sink, questions):
         self._sink, self._questions = sink, questions
 
     def __getattr__(self, name):
+        if name == "bookkeeping":
+            return Asked(self._sink.bookkeeping, self._questions)
         if name == "ledger":
             pytest.fail("a run loads the whole ledger")
         return getattr(self._sink, name)

@@ -34,12 +34,12 @@ class Pausing(SilentObserver):
             self.seen.append((state.checkpoint_ts, state.phase, self._replica.source.read_count))
             if len(self.seen) == 4:
                 with open_sink(self._replica.sink_settings()) as sink:
-                    assert sink.pauses.end().said_by == ME
+                    assert sink.bookkeeping.pauses.end().said_by == ME
         elif self._at and state.checkpoint_ts >= self._at and not self._is_said:
             self._is_said = True
             with open_sink(self._replica.sink_settings()) as sink:
-                assert sink.pauses.begin(ME) is None
-                assert sink.pauses.begin("another").said_by == ME
+                assert sink.bookkeeping.pauses.begin(ME) is None
+                assert sink.bookkeeping.pauses.begin("another").said_by == ME
         if state.checkpoint_ts == self._end:
             self._shutdown.request()
 
@@ -62,7 +62,7 @@ def followed(tmp_path, monkeypatch, *, starts_paused):
     if starts_paused:
         with open_sink(replica.sink_settings()) as sink:
             sink.migrate()
-            sink.pauses.begin(ME)
+            sink.bookkeeping.pauses.begin(ME)
     thread = Thread(target=replica.follow, args=(shutdown,))
     thread.start()
     thread.join(120)
@@ -90,7 +90,7 @@ def test_a_catch_up_refuses_a_paused_replica_and_names_who_has_paused_it(tmp_pat
     replica = sqlite_replica(tmp_path, LiveSource(log))
     with open_sink(replica.sink_settings()) as sink:
         sink.migrate()
-        sink.pauses.begin(ME)
+        sink.bookkeeping.pauses.begin(ME)
     with pytest.raises(NeedsOperator, match="paused") as caught:
         replica.catch_up()
     assert (caught.value.facts["paused_by"], caught.value.remedy) == (ME, "Resume it first: `applier resume`")

@@ -62,10 +62,10 @@ def write_rows(shop: Replica) -> None:
 def ddl(shop: Replica, history: list[tuple[str, str]]) -> None:
     """Settle what was left, then run what the ledger does not know."""
     shop.fence = shop.sink.settle(shop.fence)
-    done = [entry for entry in shop.sink.ledger() if entry.state is DdlState.DONE]
+    done = [entry for entry in shop.sink.bookkeeping.ledger() if entry.state is DdlState.DONE]
     for table, query in history[len(done) :]:
         shop.ddl(query, table)
-        say(len(shop.sink.ledger()))
+        say(len(shop.sink.bookkeeping.ledger()))
 
 
 def beside(shop: Replica, query: str) -> None:

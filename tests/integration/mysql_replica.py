@@ -116,4 +116,4 @@ def definitions(url: str) -> dict[str, str]:
 
 def states(shop: Replica) -> list[DdlState]:
     """Return the states of the ledger's entries, in order."""
-    return [entry.state for entry in shop.sink.ledger()]
+    return [entry.state for entry in shop.sink.bookkeeping.ledger()]

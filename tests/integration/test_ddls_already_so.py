@@ -105,7 +105,7 @@ def test_a_ddl_whose_whole_result_exists_counts_as_done(shop: Replica, url: str,
     prepare(url, prepared)
     before = read(url, f"SHOW CREATE TABLE {SHOP}.t")
     shop.ddl(query, "t")
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
     assert read(url, f"SHOW CREATE TABLE {SHOP}.t") == before
 
 
@@ -120,7 +120,7 @@ def test_a_ddl_whose_result_differs_stops_and_names_the_difference(shop: Replica
     assert named in str(caught.value)
     assert "applier ddl done" in caught.value.remedy
     assert (caught.value.facts["query"], caught.value.facts["commit_ts"]) == (query, shop.ts)
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.INTENT]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.INTENT]
     assert read(url, f"SHOW CREATE TABLE {SHOP}.t") == before
     assert [row for row in read(url, "SHOW TABLES FROM applier") if "scratch" in row[0]] == []
 
@@ -128,14 +128,14 @@ def test_a_ddl_whose_result_differs_stops_and_names_the_difference(shop: Replica
 def test_a_table_without_a_collation_takes_that_of_its_schema(shop: Replica, url: str) -> None:
     run(url, f"ALTER DATABASE {SHOP} CHARACTER SET latin1 COLLATE latin1_bin", f"CREATE TABLE {SHOP}.t (id VARCHAR(9) PRIMARY KEY)")
     shop.ddl("CREATE TABLE t (id VARCHAR(9) PRIMARY KEY)", "t")
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 def test_a_column_that_upstream_had_too_when_the_statement_made_another_is_left_alone(shop: Replica, url: str) -> None:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, c VARCHAR(3))", f"INSERT INTO {SHOP}.t VALUES (1, 'x')")
     shop.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS c BIGINT, ADD COLUMN IF NOT EXISTS d INT DEFAULT 7", "t")
     assert read(url, f"SELECT * FROM {SHOP}.t") == [(1, "x", 7)]
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 CONDITIONS = {
@@ -151,7 +151,7 @@ def test_conditions_are_resolved_clause_by_clause(shop: Replica, url: str, what:
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY, c VARCHAR(3), KEY i (c))", f"INSERT INTO {SHOP}.t VALUES (1, 'x')")
     shop.ddl(f"ALTER TABLE t {CONDITIONS[what]}", "t")
     assert read(url, f"SELECT * FROM {SHOP}.t") == [(1, "x", None)]
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 @pytest.mark.parametrize("what", ["a table with rows", "a column with values of its own", "an index that is not unique"])
@@ -172,7 +172,7 @@ def test_a_column_that_an_if_not_exists_found_is_compared_too(shop: Replica, url
         shop.ddl("ALTER TABLE t ADD COLUMN IF NOT EXISTS c BIGINT", "t")
     run(url, f"ALTER TABLE {SHOP}.t MODIFY c BIGINT")
     shop.sink.settle(shop.sink.raise_epoch().fence)
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_column_that_was_made_by_hand_is_compared_also_if_the_statement_makes_
         shop.ddl(f"ALTER TABLE t {columns}", "t")
     run(url, f"UPDATE {SHOP}.t SET c = 5")
     shop.sink.settle(shop.sink.raise_epoch().fence)
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE, DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE, DdlState.DONE]
 
 
 def test_a_column_that_upstream_had_too_keeps_its_values(shop: Replica, url: str) -> None:

@@ -98,7 +98,7 @@ def test_what_is_recorded_before_the_ddl_is_not_lost(shop: Replica, url: str) ->
     shop.sink.finish_ddls()
     progress = shop.sink.load()
     assert progress is not None
-    assert (shop.sink.locations(), progress.known_tables) == (places, {event.name.fold()})
+    assert (shop.sink.bookkeeping.locations(), progress.known_tables) == (places, {event.name.fold()})
 
 
 def test_the_next_ddl_of_the_table_waits_for_the_index_and_another_table_does_not(shop: Replica, url: str) -> None:

@@ -212,7 +212,7 @@ def test_definitions_are_rewritten_as_ddls_of_the_stream_and_explain_the_tables(
     kept = execute(mysql_url, f"SELECT ddl_ts, state FROM applier.ddl_ledger WHERE name = '{schema}'")
     assert kept == [(TS, "done")] * 3
     with open_sink(load_config(tmp_path / "applier.toml").sink_settings()) as sink:
-        guard = TableGuard(sink, Acceptance(), lambda *_, **__: None)
+        guard = TableGuard(sink, sink.bookkeeping.statements, Acceptance(), lambda *_, **__: None)
         guard.check([TableName(schema, "orders")], {})
 
 

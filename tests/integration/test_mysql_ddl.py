@@ -114,7 +114,7 @@ def test_a_table_with_a_binary_default_is_described(shop: Replica) -> None:
     shop.ddl("CREATE TABLE t (id INT PRIMARY KEY, b BINARY(3) DEFAULT 0x84E50A)", "t")
     shop.ddl("ALTER TABLE t MODIFY b BINARY(3) DEFAULT 0x85E50A", "t")
     shop.ddl("DROP TABLE t", "t")
-    ((first, second),) = [[json.loads(entry.before)[f"{SHOP}.t"]["create"] for entry in shop.sink.ledger()[1:]]]
+    ((first, second),) = [[json.loads(entry.before)[f"{SHOP}.t"]["create"] for entry in shop.sink.bookkeeping.ledger()[1:]]]
     assert first != second
     assert states(shop) == [DdlState.DONE] * 3
 
@@ -196,7 +196,7 @@ def test_a_result_that_differs_stops_with_the_statement_and_the_intent_stays(
     assert caught.value.facts["query"] == query
     assert caught.value.facts["commit_ts"] == shop.ts
     assert "applier ddl" in caught.value.remedy or "upstream" in caught.value.remedy
-    (entry,) = shop.sink.ledger()
+    (entry,) = shop.sink.bookkeeping.ledger()
     assert entry.state is DdlState.INTENT
     assert entry.error.startswith(("the database failed while running a DDL", "the sink's server does not know words of the DDL"))
 
@@ -204,7 +204,7 @@ def test_a_result_that_differs_stops_with_the_statement_and_the_intent_stays(
 def test_the_operator_settles_a_ddl_that_cannot_run(shop: Replica) -> None:
     with pytest.raises(FatalSinkError):
         shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t")
-    assert shop.sink.resolve_ddl(shop.ts, SHOP, "t", DdlState.DONE) == 1
+    assert shop.sink.bookkeeping.resolve_ddl(shop.ts, SHOP, "t", DdlState.DONE) == 1
     progress = shop.sink.load()
     assert progress is not None
     assert shop.sink.settle(progress.fence) == progress.fence
@@ -214,7 +214,7 @@ def test_retry_runs_it_again_without_a_comparison(shop: Replica, url: str) -> No
     with pytest.raises(FatalSinkError):
         shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t")
     run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
-    assert shop.sink.resolve_ddl(shop.ts, SHOP, "t", None) == 1
+    assert shop.sink.bookkeeping.resolve_ddl(shop.ts, SHOP, "t", None) == 1
     progress = shop.sink.load()
     assert progress is not None
     shop.sink.settle(progress.fence)
@@ -256,7 +256,7 @@ def test_a_ddl_of_a_fenced_run_does_not_begin(shop: Replica, url: str) -> None:
     shop.sink.raise_epoch()
     with pytest.raises(Fenced):
         shop.ddl("CREATE TABLE t (id INT)", "t")
-    assert shop.sink.ledger() == []
+    assert shop.sink.bookkeeping.ledger() == []
     assert definitions(url) == {}
 
 

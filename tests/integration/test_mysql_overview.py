@@ -19,7 +19,7 @@ def looker(mysql_url):
 def test_the_privileges_for_looking_suffice_to_see_a_living_run(mysql_url, looker):
     with replica(mysql_url) as shop, MysqlSink(settings(looker)) as sink:
         shop.write()
-        seen = sink.overview()
+        seen = sink.bookkeeping.overview()
     assert (seen.progress.checkpoint_ts, seen.owner.state, seen.undecided, seen.quarantined) == (shop.ts, OwnerState.ALIVE, (), 0)
     with pytest.raises(DBAPIError, match="denied"):
         run(looker, "DELETE FROM applier.progress")

@@ -74,9 +74,9 @@ def test_the_bookkeeping_lies_where_the_configuration_says(url: str) -> None:
         run(url, "CREATE SCHEMA applier")
         ddl = DdlEvent(commit_ts=shop.tick(), schema="applier", table="", query="DROP DATABASE applier", ddl_type=2)
         shop.fence = shop.sink.run_ddl(shop.fence, identity(ddl), ddl, before=commit_at(ddl.commit_ts), after=commit_at(ddl.commit_ts))
-        assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE] * 2
-        assert shop.sink.overview().progress is not None
-        assert shop.sink.quarantine.entries() == []
+        assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE] * 2
+        assert shop.sink.bookkeeping.overview().progress is not None
+        assert shop.sink.bookkeeping.quarantine.entries() == []
     assert read(url, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'applier'") == []
     assert read(url, "SELECT DISTINCT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_NAME = 'owner_session'") == [(BOOKS,)]
     with replica(url, schema=BOOKS) as again:

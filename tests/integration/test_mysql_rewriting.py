@@ -74,7 +74,7 @@ def test_a_partition_that_holds_other_rows_than_upstreams_is_not_emptied_and_not
     with pytest.raises(NeedsOperator, match="hold other rows"):
         shop.ddl(query, "k")
     assert read(url, f"SELECT COUNT(*) FROM {SHOP}.k") == [(4,)]
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE] * 2
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE] * 2
 
 
 @pytest.mark.parametrize("partitions", ["ALL", "p1, P0"])

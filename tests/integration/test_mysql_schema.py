@@ -111,8 +111,8 @@ def test_who_may_only_look_sees_the_bookkeeping_and_changes_nothing(url: str) ->
         shop.ddl(f"CREATE DATABASE {SHOP}")
         with MysqlSink(settings(make_user(url, "grants_status.sql", user="applier_looking"))) as looking:
             assert looking.load() == shop.sink.load()
-            assert looking.ledger() == shop.sink.ledger()
-            assert looking.overview().owner is not None
+            assert looking.bookkeeping.ledger() == shop.sink.bookkeeping.ledger()
+            assert looking.bookkeeping.overview().owner is not None
             with pytest.raises(FatalSinkError, match="denied"):
                 looking.acquire(take_over=True)
             assert looking.describe([TableName(SHOP, "t")]) == {}

@@ -50,13 +50,13 @@ def test_a_schema_with_tables_and_another_default_stops_until_it_is_corrected(sh
     change = caught.value.remedy.partition("in the sink: ")[2].partition(";")[0]
     run(url, change)
     shop.fence = shop.sink.settle(shop.sink.raise_epoch().fence)
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 def test_a_schema_with_tables_and_upstreams_default_is_taken(shop: Replica, url: str) -> None:
     run(url, f"CREATE SCHEMA {SHOP} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", f"CREATE TABLE {SHOP}.x (id INT PRIMARY KEY)")
     shop.ddl(f"CREATE DATABASE {SHOP}")
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 def test_a_new_schema_and_its_tables_and_columns_have_tidbs_defaults(shop: Replica, url: str) -> None:

@@ -33,7 +33,7 @@ def test_each_kind_of_ddl_finds_the_table_that_it_means(shop: Replica, url: str)
     shop.ddl("CREATE TABLE IF NOT EXISTS PARTS (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES MOVED (id))", "Parts")
     assert tables(url) == {"Moved", "Parts"}
     assert read(url, f"SELECT * FROM {SHOP}.Moved") == []
-    assert {entry.state for entry in shop.sink.ledger()} == {DdlState.DONE}
+    assert {entry.state for entry in shop.sink.bookkeeping.ledger()} == {DdlState.DONE}
 
 
 @pytest.mark.parametrize("condition", ["", "IF EXISTS "])
@@ -55,4 +55,4 @@ def test_two_tables_that_are_one_upstream_stop_the_ddl(shop: Replica, url: str, 
     assert "Orders" in caught.value.facts["found"]
     assert "orders" in caught.value.facts["found"]
     assert tables(url) == {"Orders", "orders"}
-    assert shop.sink.ledger() == []
+    assert shop.sink.bookkeeping.ledger() == []

@@ -195,13 +195,13 @@ def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(sh
     assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 3, None)
     assert [event.place.offset for event in outcome.quarantined] == [1, 3, 5]
     assert ids(mysql_url) == [1, 3, 5]
-    entries = shop.sink.quarantine.entries()
+    entries = shop.sink.bookkeeping.quarantine.entries()
     assert [(entry.event.place.offset, entry.event.state) for entry in entries] == [
         (1, QuarantineState.HELD),
         (3, QuarantineState.HELD),
         (5, QuarantineState.HELD),
     ]
-    assert shop.sink.quarantine.record(entries[0].event.place) == KEPT
+    assert shop.sink.bookkeeping.quarantine.record(entries[0].event.place) == KEPT
     assert "column=n" in entries[0].event.error
     assert "secret" not in entries[2].event.error
 
@@ -219,7 +219,7 @@ def test_without_a_quarantine_the_refused_row_is_named_with_its_column(shop: Rep
         "column": "n",
     }
     assert "secret" not in str(outcome.error)
-    assert (ids(mysql_url), shop.sink.quarantine.count()) == ([], 0)
+    assert (ids(mysql_url), shop.sink.bookkeeping.quarantine.count()) == ([], 0)
 
 
 def test_a_table_that_is_full_is_reported_as_such_and_writes_nothing(shop: Replica, mysql_url: str) -> None:

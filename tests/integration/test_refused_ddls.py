@@ -30,7 +30,7 @@ def settle(url: str) -> None:
     """Begin as the next run does."""
     with replica(url) as shop:
         shop.sink.settle(shop.fence)
-        assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+        assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
 
 
 def columns_of(url: str, table: str) -> list[str]:
@@ -131,7 +131,7 @@ def test_a_refusal_is_in_the_ledger_with_its_reason(url: str, least_privileged_u
     with replica(least_privileged_url) as shop:
         with pytest.raises(FatalSinkError):
             shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t")
-        (entry,) = shop.sink.ledger()
+        (entry,) = shop.sink.bookkeeping.ledger()
     assert (entry.state, entry.before) == (DdlState.INTENT, "")
     assert f"{SHOP}.t" in entry.error
 
@@ -195,7 +195,7 @@ def test_the_scratch_table_of_a_dead_run_is_dropped_at_the_next_start(url: str, 
     with replica(least_privileged_url) as shop:
         progress = shop.sink.load()
         assert progress is not None
-        shop.sink.resolve_ddl(progress.checkpoint_ts, SHOP, "t", DdlState.DONE)
+        shop.sink.bookkeeping.resolve_ddl(progress.checkpoint_ts, SHOP, "t", DdlState.DONE)
         shop.sink.settle(shop.fence)
     assert [row for row in read(url, "SHOW TABLES FROM applier") if "scratch" in row[0]] == []
 
@@ -206,7 +206,7 @@ def test_the_table_is_described_again_before_the_statement_is_sent_again(url: st
     with replica(least_privileged_url) as shop:
         progress = shop.sink.load()
         assert progress is not None
-        shop.sink.resolve_ddl(progress.checkpoint_ts, SHOP, "t", None)
+        shop.sink.bookkeeping.resolve_ddl(progress.checkpoint_ts, SHOP, "t", None)
     run(url, f"ALTER TABLE {SHOP}.t ADD INDEX by_v (v)")
     killed_at("ddl.before_done", least_privileged_url, ADD)
     settle(least_privileged_url)
@@ -255,7 +255,7 @@ def test_a_ddl_that_failed_once_ends_after_it_began(url: str, least_privileged_u
             shop.ddl("ALTER TABLE t ADD COLUMN v INT", "t", ts=ts_at(datetime(2021, 3, 4, tzinfo=UTC)))
         run(url, f"CREATE TABLE {SHOP}.t (id INT PRIMARY KEY)")
         shop.sink.settle(shop.sink.raise_epoch().fence)
-        (entry,) = shop.sink.ledger()
+        (entry,) = shop.sink.bookkeeping.ledger()
         assert entry.ended_at is not None
         assert entry.began_at <= entry.ended_at
 

@@ -61,7 +61,7 @@ def test_an_index_that_is_missing_for_no_known_reason_stops_the_replica(shop: Re
     with pytest.raises(NeedsOperator, match="no index of the name") as stopped:
         shop.ddl(query, "t")
     assert stopped.value.facts["index"] == "k"
-    assert [entry.state for entry in shop.sink.ledger()] == [DdlState.DONE]
+    assert [entry.state for entry in shop.sink.bookkeeping.ledger()] == [DdlState.DONE]
     # The remedy.
     run(url, f"ALTER TABLE {SHOP}.t RENAME INDEX other TO k")
     shop.ddl(query, "t")

@@ -9,7 +9,7 @@ class AbsentDatabase:
 
     def __getattr__(self, name):
         found = getattr(self._sink, name)
-        if name not in {"load", "raise_epoch", "save", "describe", "settle", "run_ddl", "ledger"}:
+        if name not in {"load", "raise_epoch", "save", "describe", "settle", "run_ddl"}:
             return found
 
         def call(*args, **options):

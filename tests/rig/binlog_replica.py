@@ -85,7 +85,7 @@ class BinlogReplica:
     def ledger(self):
         """Return the entries of the DDLs."""
         with open_sink(SinkSettings(url=self.url, name=NAME)) as sink:
-            return sink.ledger()
+            return sink.bookkeeping.ledger()
 
     @contextmanager
     def _opened(self) -> Iterator[Replica]:

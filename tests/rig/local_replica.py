@@ -120,7 +120,7 @@ class Replica:
 
     def ledger(self):
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
-            return sink.ledger()
+            return sink.bookkeeping.ledger()
 
     def stored_positions(self):
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
@@ -129,16 +129,16 @@ class Replica:
     def quarantine(self):
         """The entries of the quarantine, by place."""
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
-            return {str(entry.event.place): entry for entry in sink.quarantine.entries()}
+            return {str(entry.event.place): entry for entry in sink.bookkeeping.quarantine.entries()}
 
     def kept(self, entry):
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
-            return sink.quarantine.record(entry.event.place)
+            return sink.bookkeeping.quarantine.record(entry.event.place)
 
     def skip(self, rule: SkipRule) -> None:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
             sink.migrate()
-            sink.quarantine.add_skip_rule(rule)
+            sink.bookkeeping.quarantine.add_skip_rule(rule)
 
     def done_ddls(self):
         return sorted((entry.ddl.commit_ts, entry.ddl.query) for entry in self.ledger() if entry.state is DdlState.DONE)
@@ -149,11 +149,11 @@ def declare_loaded(sink: Sink, source: Source, start_ts: int = NO_TS) -> None:
     if not start_ts and source.timeline is TSO_TIMELINE:
         return
     sink.migrate()
-    if sink.load() is None and sink.loaded_dump.read() is None:
+    if sink.load() is None and sink.bookkeeping.loaded_dump.read() is None:
         point = source.start_point()
         begins = Ts(start_ts) if point is None else point.start_ts
         told = "" if point is None else told_by("", read_state(point.state))
-        sink.loaded_dump.declare(LoadedDump(start_ts=begins, directory=told, loader=DECLARED, loaded_by="tests"))
+        sink.bookkeeping.loaded_dump.declare(LoadedDump(start_ts=begins, directory=told, loader=DECLARED, loaded_by="tests"))
 
 
 STRICT = {"shop.orders": (DifferenceKind.TRIGGER,)}

@@ -142,7 +142,7 @@ def fence_of(url: str) -> tuple[int, int]:
 def settled_ddls(url: str) -> list[Ts]:
     """Return the ts of each DDL that the ledger calls done; none of them may be there twice or in another state."""
     with open_sink(SinkSettings(url=url, name=NAME)) as sink:
-        entries = sink.ledger()
+        entries = sink.bookkeeping.ledger()
     assert len({entry.identity for entry in entries}) == len(entries)
     assert {entry.state for entry in entries} <= {DdlState.DONE}
     return sorted(entry.ddl.commit_ts for entry in entries)

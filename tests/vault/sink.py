@@ -44,34 +44,34 @@ class VaultSink(SqlSink):
 
     @property
     def writer(self) -> VaultWriter:
-        return VaultWriter(self._vault, self._bookkeeping)
+        return VaultWriter(self._vault, self._tables)
 
     @property
     def prepared_reader(self) -> VaultPreparedReader:
-        return VaultPreparedReader(self._vault, self._bookkeeping)
+        return VaultPreparedReader(self._vault, self._tables)
 
     def migrate(self) -> Sequence[str]:
-        return self._change(lambda connection: migration.upgrade(connection, self._bookkeeping), "")
+        return self.change(lambda connection: migration.upgrade(connection, self._tables), "")
 
     def acquire(self, *, take_over: bool = False) -> None:
         del take_over
 
         def work(connection: Connection) -> int:
-            migration.check(connection, self._bookkeeping)
-            return Epochs(self._bookkeeping).claim(connection, self._run_id, socket.gethostname(), os.getpid())
+            migration.check(connection, self._tables)
+            return Epochs(self._tables).claim(connection, self._run_id, socket.gethostname(), os.getpid())
 
-        self._epoch = self._change(work, "")
+        self.epoch = self.change(work, "")
 
     def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:
-        return self._change(lambda connection: self._begin(connection, self._run_id, start_ts, source_state), "")
+        return self.change(lambda connection: self._begin(connection, self._run_id, start_ts, source_state), "")
 
     def raise_epoch(self) -> Progress:
-        progress = self._change(lambda connection: Epochs(self._bookkeeping).raise_epoch(connection, self._run_id), "")
-        self._epoch = progress.fence.epoch
+        progress = self.change(lambda connection: Epochs(self._tables).raise_epoch(connection, self._run_id), "")
+        self.epoch = progress.fence.epoch
         return progress
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-        return self._read(lambda connection: catalogue.describe(raw(connection), tables), "")
+        return self.read(lambda connection: catalogue.describe(raw(connection), tables), "")
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         return {folded: SinkTable(name=TableName(found.schema, found.table)) for folded, found in self.describe(tables).items()}
@@ -84,7 +84,7 @@ class VaultSink(SqlSink):
             found = catalogue.describe(raw(connection), tables)
             return frozenset(name for name in found if raw(connection).execute(f"SELECT 1 FROM {stored(*name)} LIMIT 1").fetchone())
 
-        return self._read(work, "")
+        return self.read(work, "")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         return self._settle_ddl(fence, identity, ddl, after.including(before), DdlState.DONE)
@@ -94,13 +94,13 @@ class VaultSink(SqlSink):
 
     def _settle_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, commit: ProgressCommit, state: DdlState) -> Fence:
         def work(connection: Connection) -> Fence:
-            ProgressTable(self._bookkeeping).hold(connection, fence)
+            ProgressTable(self._tables).hold(connection, fence)
             if state is DdlState.DONE:
                 catalogue.apply_ddl(raw(connection), ddl)
             self._ledger.settled(connection, identity, ddl, state)
-            return ProgressTable(self._bookkeeping).advance(connection, fence, commit)
+            return ProgressTable(self._tables).advance(connection, fence, commit)
 
-        return self._change(work, "", statement=ddl.query)
+        return self.change(work, "", statement=ddl.query)
 
     def load_ddl(self, identity: DdlIdentity, ddl: DdlEvent) -> None:
         raise NotImplementedError
@@ -114,18 +114,18 @@ class VaultSink(SqlSink):
     def heartbeat_lost(self) -> None:
         pass
 
-    def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+    def read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
         del doing
         with self._vault.transaction(**facts) as connection:
             return work(connection)
 
-    _change = _read
+    change = read
 
-    def _judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+    def judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
         del connection
         return OwnerView(owner=owner.owner, silent_s=owner.silent_s, state=OwnerState.ALIVE)
 
     def close(self) -> None:
-        if self._epoch is not None:
-            self._change(lambda connection: OwnerTable(self._bookkeeping).release(connection, self._run_id), "")
-            self._epoch = None
+        if self.epoch is not None:
+            self.change(lambda connection: OwnerTable(self._tables).release(connection, self._run_id), "")
+            self.epoch = None

@@ -4,15 +4,30 @@ The modules beside this one run one or a few named statements (``sql/queries.sql
 commits. Database errors come through as SQLAlchemy's: each dialect translates them at its own edge.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection, CursorResult, TextClause
 
 from applier.sinks.bookkeeping.dialect import BookkeepingDialect
 from applier.sinks.bookkeeping.named_queries import load_queries
 from applier.sinks.settings import SCHEMA
+
+T = TypeVar("T")
+
+
+class Transactions(Protocol):
+    """Runs work in separate transactions. SQLite reads and writes in different kinds of them. ``doing``: for the message of an error."""
+
+    def read(self, work: Callable[[Connection], T], doing: str) -> T:
+        """Run reads in one transaction. ``work`` may run twice."""
+        ...
+
+    def change(self, work: Callable[[Connection], T], doing: str) -> T:
+        """Run ``work`` in one transaction and commit, without owning the replica; roll back if it raises. ``work`` may run twice."""
+        ...
 
 
 class BookkeepingPlace(NamedTuple):

@@ -34,6 +34,10 @@ class Ledger:
         """Return all entries by ts; those of one ts in the order in which they began."""
         return self._entries(connection, "ledger_read")
 
+    def recent(self, connection: Connection, at_most: int, at_most_text: int) -> list[LedgerEntry]:
+        """Return the newest entries first, with the beginning of their texts, and without ``before``."""
+        return [_entry(row) for row in self.bookkeeping.run(connection, "ledger_recent", at_most=at_most, at_most_text=at_most_text)]
+
     def statements(self, connection: Connection) -> list[DdlEvent]:
         """Return upstream's statements in the order in which they ran. Skipped ones have ``left_out``."""
         rows = connection.execute(self.bookkeeping.query("ledger_statements"), {"name": self.bookkeeping.name})

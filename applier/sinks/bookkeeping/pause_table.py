@@ -4,25 +4,23 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
-from applier.sinks.bookkeeping.quarantine_store import InTransaction
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.pause import Pause
 
 
 @dataclass(frozen=True, slots=True)
-class SqlPauseStore:
-    """A ``PauseStore`` over named statements. SQLite reads and writes in different kinds of transactions."""
+class PauseStore:
+    """The pause of one replica. Each call is a separate transaction; none needs ownership."""
 
     bookkeeping: Bookkeeping
-    reading: InTransaction
-    writing: InTransaction
+    transactions: Transactions
 
     def read(self) -> Pause | None:
-        """Return the pause; None if the replica is not paused."""
-        return self.reading(lambda connection: read_pause(connection, self.bookkeeping))
+        """Return the pause; None if the replica is not paused. Cheap: a run asks each second."""
+        return self.transactions.read(lambda connection: read_pause(connection, self.bookkeeping), "reading whether the replica is paused")
 
     def begin(self, said_by: str) -> Pause | None:
-        """Pause the replica; return the pause that was there before."""
+        """Pause the replica; return the pause that was there before, which stays as it is."""
 
         def work(connection: Connection) -> Pause | None:
             before = read_pause(connection, self.bookkeeping)
@@ -30,17 +28,17 @@ class SqlPauseStore:
                 self.bookkeeping.run(connection, "pause_begin", said_by=said_by)
             return before
 
-        return self.writing(work)
+        return self.transactions.change(work, "pausing or resuming the replica")
 
     def end(self) -> Pause | None:
-        """Resume the replica; return the pause that has ended."""
+        """Resume the replica; return the pause that has ended, None if there was none."""
 
         def work(connection: Connection) -> Pause | None:
             before = read_pause(connection, self.bookkeeping)
             self.bookkeeping.run(connection, "pause_end")
             return before
 
-        return self.writing(work)
+        return self.transactions.change(work, "pausing or resuming the replica")
 
 
 def read_pause(connection: Connection, bookkeeping: Bookkeeping) -> Pause | None:

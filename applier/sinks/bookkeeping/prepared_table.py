@@ -9,13 +9,13 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.model.prepared_store import PreparedReader
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.quarantine_store import InTransaction
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions
 
 PIECES: Final = 16
 """So many pieces are written in one transaction."""
 PLACES: Final = 500
 """So many transactions are deleted by one statement."""
+KEEPING: Final = "keeping prepared transactions"
 
 
 def read_pieces(bookkeeping: Bookkeeping, connection: Connection, place: int) -> Iterator[bytes]:
@@ -35,8 +35,7 @@ class PreparedTable:
 
     bookkeeping: Bookkeeping
     reader: PreparedReader = field(repr=False)
-    in_reading: InTransaction
-    in_writing: InTransaction
+    transactions: Transactions
 
     def sizes(self) -> Mapping[int, int]:
         """Return the place and size of each transaction."""
@@ -44,14 +43,14 @@ class PreparedTable:
         def work(connection: Connection) -> dict[int, int]:
             return {int(row.place): int(row.size) for row in self.bookkeeping.run(connection, "prepared_transaction_sizes")}
 
-        return self.in_reading(work)
+        return self.transactions.read(work, "reading which prepared transactions are kept")
 
     def keep(self, place: int, pieces: Iterable[bytes]) -> None:
         """Store what a transaction has changed."""
         left, first = iter(pieces), 0
         self.forget([place])
         while some := tuple(islice(left, PIECES)):
-            self.in_writing(partial(self._write, place=place, first=first, pieces=some))
+            self.transactions.change(partial(self._write, place=place, first=first, pieces=some), KEEPING)
             first += len(some)
 
     def _write(self, connection: Connection, *, place: int, first: int, pieces: Collection[bytes]) -> None:
@@ -64,7 +63,7 @@ class PreparedTable:
         left = [self.bookkeeping.number(place) for place in places]
         for first in range(0, len(left), PLACES):
             some = left[first : first + PLACES]
-            self.in_writing(partial(self._forget, places=some))
+            self.transactions.change(partial(self._forget, places=some), KEEPING)
 
     def _forget(self, connection: Connection, *, places: Collection[int | str]) -> None:
         self.bookkeeping.run(connection, "prepared_transaction_forget", places=places)

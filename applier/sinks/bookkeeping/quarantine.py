@@ -117,6 +117,10 @@ class Quarantine:
             )
         return _decode(b"".join(pieces))
 
+    def recent(self, connection: Connection, at_most: int, at_most_text: int) -> list[QuarantineEntry]:
+        """Return the entries that wait first, then the newest of the others, with the beginning of their texts, and without keys."""
+        return [_entry(row) for row in self.bookkeeping.run(connection, "quarantine_recent", at_most=at_most, at_most_text=at_most_text)]
+
     def count(self, connection: Connection) -> int:
         """Return how many entries wait for the operator."""
         return int(connection.execute(self.bookkeeping.query("quarantine_count"), {"name": self.bookkeeping.name}).scalar_one())

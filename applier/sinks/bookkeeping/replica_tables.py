@@ -6,10 +6,9 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
 from applier.sinks.bookkeeping.progress_table import ProgressTable
-from applier.sinks.bookkeeping.quarantine_store import InTransaction
 
 PROGRESS: Final = (
     "progress",
@@ -25,35 +24,42 @@ PROGRESS: Final = (
 DECISIONS: Final = ("skip_word", "pause")
 """What an operator has decided about events and runs to come."""
 OTHERS: Final = ("run_end",)
+READING: Final = "reading what is stored of the replicas"
 RESET: Final = "replicas reset"
 """The command, as the end of the last run names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaTables:
-    """A ``ReplicaStore`` of the replica that ``bookkeeping`` is of. ``epoch``: that of this run; None if it owns nothing."""
+class ReplicaStore:
+    """The replica that ``bookkeeping`` is of, and the names of the others. Each call is a separate transaction.
+
+    The sink's own tables are never touched here: they are what the replica was for. ``epoch``: that of this run; None if it owns nothing.
+    """
 
     bookkeeping: Bookkeeping
     epoch: int | None
-    reading: InTransaction
-    writing: InTransaction
+    transactions: Transactions
 
     def names(self) -> Sequence[str]:
-        """Return the names of all replicas."""
-        return self.reading(lambda connection: sorted(connection.execute(self.bookkeeping.query("replica_names")).scalars()))
+        """Return the names of all replicas in the bookkeeping, sorted. Needs no ownership."""
+
+        def work(connection: Connection) -> list[str]:
+            return sorted(connection.execute(self.bookkeeping.query("replica_names")).scalars())
+
+        return self.transactions.read(work, READING)
 
     def holdings(self) -> Mapping[str, int]:
-        """Count the rows of this replica by table."""
+        """Count the rows of this replica by table of the bookkeeping; tables without rows are skipped. Needs no ownership."""
 
         def work(connection: Connection) -> dict[str, int]:
             tables = (*PROGRESS, *DECISIONS, *OTHERS)
             found = {table: int(self.bookkeeping.run(connection, f"{table}_rows").scalar_one()) for table in tables}
             return {table: rows for table, rows in found.items() if rows}
 
-        return self.reading(work)
+        return self.transactions.read(work, READING)
 
     def reset(self, said_by: str) -> None:
-        """Forget how far this replica is."""
+        """Forget how far this replica is: its next run begins anew. Skip rules and a pause stay. Fenced: this run does not own it."""
 
         def work(connection: Connection) -> None:
             self._delete(connection, PROGRESS)
@@ -74,7 +80,7 @@ class ReplicaTables:
         self._as_owner(work)
 
     def remove(self) -> None:
-        """Forget everything of this replica. The owner's row goes when this run releases the replica."""
+        """Forget everything of this replica. Fenced: this run does not own it. The owner's row goes when this run releases the replica."""
         self._as_owner(lambda connection: self._delete(connection, (*PROGRESS, *DECISIONS, *OTHERS)))
 
     def _as_owner(self, work: Callable[[Connection], None]) -> None:
@@ -86,7 +92,7 @@ class ReplicaTables:
                 raise fenced(self.bookkeeping.name, owner)
             work(connection)
 
-        self.writing(guarded)
+        self.transactions.change(guarded, "deleting what is stored of the replica")
 
     def _delete(self, connection: Connection, tables: Sequence[str]) -> None:
         for table in tables:

@@ -44,13 +44,19 @@ class RunEndTable:
 
     def read(self, connection: Connection) -> StoredEnd | None:
         """Return how the last run of the replica has ended; None if it runs, or has died, or no run has ever ended."""
-        row = self.bookkeeping.run(connection, "run_end_read").one_or_none()
-        if row is None:
+        last = self.last(connection)
+        if last is None:
             return None
         owner = OwnerTable(self.bookkeeping).read(connection)
         progress = ProgressTable(self.bookkeeping).row(connection, "progress_read")
         # A run that dies stores nothing: what is there is then of an earlier one, and has a smaller epoch.
-        if row.epoch < max(owner.owner.epoch if owner else 0, progress.fence.epoch if progress else 0):
+        epoch = max(owner.owner.epoch if owner else 0, progress.fence.epoch if progress else 0)
+        return None if last.epoch < epoch else last
+
+    def last(self, connection: Connection) -> StoredEnd | None:
+        """Return the last end that a run has stored, also if a later one runs or has died; None before the first."""
+        row = self.bookkeeping.run(connection, "run_end_read").one_or_none()
+        if row is None:
             return None
         end = RunEnd(
             command=row.command,

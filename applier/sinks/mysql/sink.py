@@ -56,7 +56,7 @@ class MysqlSink(SqlSink):
 
     def __init__(self, settings: SinkSettings) -> None:
         super().__init__(settings, bookkeeping_of(settings))
-        self._ownership = Ownership(settings, self._bookkeeping)
+        self._ownership = Ownership(settings, self._tables)
         self._ddl = DdlRunner(settings, self._ledger, self._ownership)
         self._control: ServerSession | None = None
         self._dialect: MysqlDialect | None = None
@@ -66,7 +66,7 @@ class MysqlSink(SqlSink):
     def dialect(self) -> MysqlDialect:
         """The rendering part, which knows the server's limits."""
         if self._dialect is None:
-            max_packet_bytes, max_warnings = self._read(limits, "reading the server's limits")
+            max_packet_bytes, max_warnings = self.read(limits, "reading the server's limits")
             self._dialect = MysqlDialect(max_packet_bytes=max_packet_bytes, max_warnings=max_warnings)
         return self._dialect
 
@@ -90,7 +90,7 @@ class MysqlSink(SqlSink):
         """Whether the operator and the server allow bulk loads."""
         if self._bulk is None:
             is_allowed = self._settings.bulk_load is BulkLoad.AUTO
-            self._bulk = is_allowed and self._read(takes_loads, "asking whether the server takes bulk loads")
+            self._bulk = is_allowed and self.read(takes_loads, "asking whether the server takes bulk loads")
         return self._bulk
 
     def migrate(self) -> Sequence[str]:
@@ -107,23 +107,23 @@ class MysqlSink(SqlSink):
                 schema = self._settings.schema
                 if not connection.execute(QUERIES["schema_exists"], {"schema_name": schema}).scalar_one():
                     connection.execute(text(NEW_SCHEMA.format(DIALECT.quote, schema)))
-                applied = migration.upgrade(connection, self._bookkeeping)
+                applied = migration.upgrade(connection, self._tables)
                 connection.commit()  # before the lock is released: the next one to hold it must see the revision
                 return applied
             finally:
                 release_lock(connection, MIGRATION_LOCK)
 
-        return self._read(work, "migrating the bookkeeping tables")
+        return self.read(work, "migrating the bookkeeping tables")
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica. Fenced names the owner; FatalSinkError if the bookkeeping tables are missing or old.
 
         ConfigError if rows are written ahead and the server cannot keep its writers apart.
         """
-        self._read(lambda connection: migration.check(connection, self._bookkeeping), "reading the version of the bookkeeping tables")
+        self.read(lambda connection: migration.check(connection, self._tables), "reading the version of the bookkeeping tables")
         if self._settings.rows_ahead:
-            self._read(refuse_unshared_locks, "asking whether the server's shared locks hold")
-        self._epoch = self._ownership.acquire(take_over=take_over)
+            self.read(refuse_unshared_locks, "asking whether the server's shared locks hold")
+        self.epoch = self._ownership.acquire(take_over=take_over)
 
     def begin(self, start_ts: Ts, source_state: str | None = None) -> Progress:
         """Create the progress row of a new replica at ``start_ts``."""
@@ -136,27 +136,27 @@ class MysqlSink(SqlSink):
         def work(connection: Connection) -> Progress:
             # A writer in flight holds the progress row, which raise_epoch locks: without this it would wait for that transaction.
             self._ownership.end_other_sessions()
-            return Epochs(self._bookkeeping).raise_epoch(connection, self._ownership.run_id)
+            return Epochs(self._tables).raise_epoch(connection, self._ownership.run_id)
 
         progress = self._repeated(work, "raising the epoch")
-        self._epoch = progress.fence.epoch
+        self.epoch = progress.fence.epoch
         return progress
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
         """Describe the sink's tables; missing ones are left out."""
-        return self._read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
+        return self.read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         """Examine the sink's tables for the table check; missing ones are left out."""
-        return self._read(lambda connection: examine(connection, tables), "examining tables")
+        return self.read(lambda connection: examine(connection, tables), "examining tables")
 
     def foreign_keys(self, tables: Collection[TableName] | None = None) -> Sequence[KeyLink] | None:
         """Return the foreign keys of these tables, or of all; None on TiDB, whose actions are not tested."""
-        return self._read(lambda connection: foreign_keys(connection, tables), "reading foreign keys")
+        return self.read(lambda connection: foreign_keys(connection, tables), "reading foreign keys")
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
         """Return those of the tables that exist and hold a row."""
-        return self._read(lambda connection: catalogue.tables_with_rows(connection, tables), "checking tables for rows")
+        return self.read(lambda connection: catalogue.tables_with_rows(connection, tables), "checking tables for rows")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:
         """Write intent, run the statement, write done."""
@@ -170,7 +170,7 @@ class MysqlSink(SqlSink):
             named = run_loaded(connection, PastDdls(self._ledger), ddl, self._settings.collations)
             self._ledger.settled(connection, identity, named, DdlState.DONE)
 
-        self._change(work, "making what a dump defines", table=str(ddl.name))
+        self.change(work, "making what a dump defines", table=str(ddl.name))
 
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
         """Write the DDL as skipped, with the progress."""
@@ -208,16 +208,17 @@ class MysqlSink(SqlSink):
                 return commit_owned(self._ownership, self._settings.retries, work, doing)
         raise UnknownOutcome("retries ended without an outcome", doing=doing)
 
-    def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+    def read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
         """Run work that may happen twice on the control session, in one transaction; a lost session is replaced."""
         for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._settings.retries + 1, timeout=None):
             with attempt:
                 return self._once(work, doing, facts)
         raise RetryableSinkError("retries ended without an outcome", doing=doing)
 
-    _change = _read  # both are work that may happen twice, in a transaction of the control session
+    change = read  # both are work that may happen twice, in a transaction of the control session
 
-    def _judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+    def judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+        """Judge whether the run that owns the replica lives."""
         return self._ownership.judge(connection, owner)
 
     def _once(self, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:

@@ -75,12 +75,12 @@ class SqliteSink(SqlSink):
     @property
     def writer(self) -> SqliteWriter:
         """The writing part, for executors on this machine."""
-        return SqliteWriter(self._path, self._bookkeeping, self._settings.lock_wait_timeout_s)
+        return SqliteWriter(self._path, self._tables, self._settings.lock_wait_timeout_s)
 
     @property
     def prepared_reader(self) -> SqlitePreparedReader:
         """What reads prepared transactions on executors of this machine."""
-        return SqlitePreparedReader(self._path, self._bookkeeping, self._settings.lock_wait_timeout_s)
+        return SqlitePreparedReader(self._path, self._tables, self._settings.lock_wait_timeout_s)
 
     @property
     def bulk(self) -> bool:
@@ -93,7 +93,7 @@ class SqliteSink(SqlSink):
         """Create the file and the bookkeeping tables, or upgrade them; return the revisions that were applied."""
         require_file_place(self._path)
         with transaction(self._engine, path=str(self._path)) as connection:
-            return migration.upgrade(connection, self._bookkeeping)
+            return migration.upgrade(connection, self._tables)
 
     def acquire(self, *, take_over: bool = False) -> None:
         """Own the replica: take the file's lock, then a new epoch. Fenced names the owner; a dead one's lock is free at once."""
@@ -101,8 +101,8 @@ class SqliteSink(SqlSink):
         self._lock.acquire(take_over=take_over)
         try:
             with transaction(self._engine, path=str(self._path)) as connection:
-                migration.check(connection, self._bookkeeping)
-                self._epoch = Epochs(self._bookkeeping).claim(connection, self._run_id, socket.gethostname(), os.getpid())
+                migration.check(connection, self._tables)
+                self.epoch = Epochs(self._tables).claim(connection, self._run_id, socket.gethostname(), os.getpid())
         except BaseException:
             self._lock.release()
             raise
@@ -116,8 +116,8 @@ class SqliteSink(SqlSink):
     def raise_epoch(self) -> Progress:
         """Raise the epoch and read the progress."""
         with transaction(self._engine) as connection:
-            progress = Epochs(self._bookkeeping).raise_epoch(connection, self._run_id)
-        self._epoch = progress.fence.epoch
+            progress = Epochs(self._tables).raise_epoch(connection, self._run_id)
+        self.epoch = progress.fence.epoch
         return progress
 
     def heartbeat_lost(self) -> Exception | None:
@@ -173,13 +173,13 @@ class SqliteSink(SqlSink):
 
     def _settle_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, commit: ProgressCommit, state: DdlState) -> Fence:
         with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
-            ProgressTable(self._bookkeeping).hold(connection, fence)
+            ProgressTable(self._tables).hold(connection, fence)
             if state is DdlState.DONE:
                 ddl = with_upstream_names(connection, self._past, ddl)
                 apply_ddl(raw(connection), ddl, self._zone)
                 reach("ddl.after_statement")
             self._ledger.settled(connection, identity, ddl, state)
-            moved = ProgressTable(self._bookkeeping).advance(connection, fence, commit)
+            moved = ProgressTable(self._tables).advance(connection, fence, commit)
             reach("ddl.before_done")
             # By hand: at the end of the block a failed COMMIT would look like any other error, although its outcome is unknown.
             try:
@@ -199,17 +199,20 @@ class SqliteSink(SqlSink):
 
     # Transactions
 
-    def _read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+    def read(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run reads in one transaction, in one state of the file."""
         del doing  # SQLite's messages name it
         with snapshot(self._engine, self._path, **facts) as connection:
             return work(connection)
 
-    def _change(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+    def change(self, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+        """Run ``work`` in one transaction, which locks the file from its beginning."""
         del doing
         with transaction(self._engine, **facts) as connection:
             return work(connection)
 
-    def _judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+    def judge(self, connection: Connection, owner: OwnerRow) -> OwnerView:
+        """Judge whether the run that owns the replica lives."""
         del connection  # the lock file knows more than the database
         return self._lock.judge(owner)
 
@@ -229,7 +232,7 @@ class SqliteSink(SqlSink):
         self._is_owner = False
         # A file that is busy or full must not hide why the run ends. The next run finds the lock free, whatever the owner's row says.
         with suppress(SinkError), transaction(self._engine) as connection:
-            OwnerTable(self._bookkeeping).release(connection, self._run_id)
+            OwnerTable(self._tables).release(connection, self._run_id)
 
 
 def _checked_zone(zone: str) -> str:

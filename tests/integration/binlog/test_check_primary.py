@@ -92,7 +92,7 @@ def whole(primary, sink, **source):
     config = load_config(None, {"name": NAME, "source": configured, "sink": {"url": sink}, "spark": {"master": "local[2]"}}, environment={})
     shared = SharedFacts()
     with open_sink(config.sink_settings()) as opened:
-        shared.set_progress(opened.overview().progress)
+        shared.set_progress(opened.bookkeeping.overview().progress)
     return {one.check: one for one in examine_primary(config, config.source_settings(), shared, patience_s=10)}
 
 

@@ -195,7 +195,7 @@ def test_rows_of_a_prepared_transaction_are_applied_although_its_file_was_purged
     mortal.run("INSERT INTO far.t VALUES (-2, 'last')")
     replica.catch_up()
     with open_sink(SinkSettings(url=any_sink, name=NAME)) as sink:
-        assert dict(sink.prepared.sizes()) == {}
+        assert dict(sink.bookkeeping.prepared.sizes()) == {}
 
 
 @pytest.mark.usually_on("mariadb", reason="what is lost of a connection is the same on each server")

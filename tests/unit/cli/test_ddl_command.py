@@ -146,7 +146,7 @@ def test_a_ddl_that_stopped_the_applier_before_it_began_is_skipped_by_its_timest
     unread = DdlEvent(commit_ts=Ts(SECOND + 9), schema="shop", table="Orders", query="ALTER TABLE `orders` ADD PARTITION x", ddl_type=19)
     assert run(["ddl", "skip", "--config", config, "--ts", str(unread.commit_ts), "--table", "SHOP.orders"]) == 0
     with open_replica(database) as sink:
-        (entry,) = [entry for entry in sink.ledger() if entry.ddl.commit_ts == unread.commit_ts]
+        (entry,) = [entry for entry in sink.bookkeeping.ledger() if entry.ddl.commit_ts == unread.commit_ts]
     assert entry.state is DdlState.SKIPPED
     assert same_ddl(entry.identity, identity(unread))
 

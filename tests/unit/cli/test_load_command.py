@@ -28,7 +28,7 @@ def config(tmp_path):
 
 def loaded(path):
     with open_sink(load_config(path, environment={}).sink_settings()) as sink:
-        return sink.loaded_dump.read()
+        return sink.bookkeeping.loaded_dump.read()
 
 
 def beginning(path):

@@ -36,14 +36,14 @@ def begun(config):
     """A replica that has a checkpoint, a position, a known table, a load, a skip rule and a pause."""
     with opened(config) as sink:
         sink.migrate()
-        sink.loaded_dump.declare(LoadedDump(start_ts=TS, directory="", loader=DECLARED, loaded_by="me"))
+        sink.bookkeeping.loaded_dump.declare(LoadedDump(start_ts=TS, directory="", loader=DECLARED, loaded_by="me"))
         sink.acquire()
         progress = sink.begin(TS)
         position = {Stream("feed", 0): StreamPosition(next_offset=Offset(7), resolved_ts=TS)}
         commit = ProgressCommit(checkpoint_ts=Ts(TS + 1), positions=position, known_tables=frozenset({TableName("shop", "orders").fold()}))
         assert sink.save(progress.fence, commit).state == "committed"
-        sink.quarantine.add_skip_rule(SkipRule(commit_ts=Ts(TS + 9), decided_by="me"))
-        sink.pauses.begin("me")
+        sink.bookkeeping.quarantine.add_skip_rule(SkipRule(commit_ts=Ts(TS + 9), decided_by="me"))
+        sink.bookkeeping.pauses.begin("me")
     return config
 
 
@@ -76,8 +76,8 @@ def test_a_reset_forgets_how_far_the_replica_is_and_keeps_decisions_and_epoch(be
     (found,) = listed(begun, capsys)
     assert (found["checkpoint_ts"], found["stored"]) == (None, {"skip_word": 1, "pause": 1, "run_end": 1})
     with opened(begun) as sink:
-        assert sink.loaded_dump.read() is None
-        assert "was reset by" in sink.overview().last_end.end.message
+        assert sink.bookkeeping.loaded_dump.read() is None
+        assert "was reset by" in sink.bookkeeping.overview().last_end.end.message
         sink.acquire()
         assert sink.begin(TS).fence.epoch > epoch
 

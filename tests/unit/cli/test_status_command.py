@@ -13,10 +13,10 @@ from applier.cli.main import run
 from applier.model.errors import RetryableSinkError
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.remedy import Remedy
+from applier.sinks.bookkeeping.replica_bookkeeping import ReplicaBookkeeping
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sinks.sqlite.sink import SqliteSink
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status import query as status_query
 from applier.status.app import StatusApp
@@ -187,7 +187,7 @@ def test_a_sink_that_is_away_is_no_reason_not_to_ask_the_run(configured, capsys,
     def away(_sink):
         raise RetryableSinkError("the database is away")
 
-    monkeypatch.setattr(SqliteSink, "overview", away)
+    monkeypatch.setattr(ReplicaBookkeeping, "overview", away)
     failing = Failing(since_s=1_700_000_000.0, error="the database is away", error_class="RetryableSinkError", attempt=3)
     live = RunState(timeline=TSO_TIMELINE, replica="replica", failing=failing, checkpoint_ts=TS, progress_s=time.monotonic())
     with StatusServer("127.0.0.1", 0, StatusApp(lambda: live, 60)) as server:

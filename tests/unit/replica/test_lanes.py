@@ -339,7 +339,7 @@ def refusing(make):
 def test_a_row_that_the_database_refuses_in_a_prepared_segment_is_looked_for_and_quarantined(refusing):
     run = refusing(refused=True)
     run.finish()
-    (entry,) = run.sink.quarantine.entries()
+    (entry,) = run.sink.bookkeeping.quarantine.entries()
     assert entry.event.commit_ts == FIRST_TS + 5
     assert run.ids == [number for number in range(ROWS) if number != 5]
     (traced,) = run.runner.numbers("apply")

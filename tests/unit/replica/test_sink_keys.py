@@ -49,7 +49,7 @@ def ddl(query, table):
 
 
 def keys_of(sink, left_out=()):
-    return SinkKeys(sink, Acceptance(), lambda table: table in left_out)
+    return SinkKeys(sink, sink.statements, Acceptance(), lambda table: table in left_out)
 
 
 def execute(keys, query, table):

@@ -56,7 +56,7 @@ def test_a_replica_of_topics_without_a_start_position_begins_with_an_empty_upstr
 def test_a_recorded_load_is_the_start_whatever_the_settings_of_a_binlog_name(begun, loader):
     components, source = begun(Log()), Log()
     components = replace(components, source=source)
-    components.sink.loaded_dump.declare(replace(DUMP, loader=loader))
+    components.sink.bookkeeping.loaded_dump.declare(replace(DUMP, loader=loader))
     assert choose_start(NO_TS, components) == StartPoint(TS, "state")
     assert source.asked == [(TS, "/gone/dump" if loader == DECLARED else "")]
 

@@ -29,7 +29,7 @@ def run(sink, ts, query, name, ddl_type):
 
 
 def test_a_statement_that_a_reload_has_settled_explains_what_it_has_made(sink):
-    guard = TableGuard(sink, Acceptance(), lambda *_, **__: None)
+    guard = TableGuard(sink, sink.bookkeeping.statements, Acceptance(), lambda *_, **__: None)
     run(sink, 10, "CREATE TABLE orders (id INT PRIMARY KEY)", "orders", 3)
     run(sink, 11, "CREATE VIEW seen AS SELECT id FROM orders", "seen", 21)
     guard.check([TableName("shop", "seen")], {})

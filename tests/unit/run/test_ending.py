@@ -33,7 +33,7 @@ def settings(tmp_path):
 
 def end_of(settings):
     with open_sink(settings) as sink:
-        found = sink.overview().last_end
+        found = sink.bookkeeping.overview().last_end
     return None if found is None else found.end
 
 

@@ -26,9 +26,9 @@ def test_a_ddl_that_fails_leaves_no_trace(sink, fence, query, error):
     with pytest.raises(error) as raised:
         run(sink, fence, query, 6)
     assert query in str(raised.value)
-    assert len(sink.ledger()) == 1
+    assert len(sink.bookkeeping.ledger()) == 1
     assert sink.load().fence == fence
-    assert sink.resolve_ddl(Ts(6), "shop", "t", DdlState.DONE) == 0
+    assert sink.bookkeeping.resolve_ddl(Ts(6), "shop", "t", DdlState.DONE) == 0
 
 
 def test_unnamed_indexes_have_upstreams_names(sink, fence, path):
@@ -41,7 +41,7 @@ def test_unnamed_indexes_have_upstreams_names(sink, fence, path):
         fence = run(sink, fence, query, ts)
     names = [name for (name,) in contents(path, "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'shop.t' ORDER BY 1")]
     assert [name for name in names if "autoindex" not in name] == ["shop.t.expression_index", "shop.t.expression_index_2", "shop.t.v_2"]
-    assert "ADD UNIQUE `v_2` (v)" in sink.ledger()[2].ddl.query
+    assert "ADD UNIQUE `v_2` (v)" in sink.bookkeeping.ledger()[2].ddl.query
 
 
 @pytest.mark.parametrize("failpoint", ["ddl.before_intent", "ddl.after_statement", "ddl.before_done"])
@@ -60,7 +60,7 @@ def test_a_ddl_that_is_killed_after_its_commit_is_done(left):
     assert contents(left) == [(5, 1, "old")]
     with SqliteSink(settings(left)) as sink:
         sink.acquire()
-        assert [entry.state for entry in sink.ledger()] == [DdlState.DONE, DdlState.DONE]
+        assert [entry.state for entry in sink.bookkeeping.ledger()] == [DdlState.DONE, DdlState.DONE]
         assert sink.load().checkpoint_ts == 6
 
 
