@@ -44,6 +44,12 @@ _NOT_LOGGED: Final = Remedy(
     "A new replica: correct the GTIDs of source.start. Otherwise create the replica again from its dump (`applier docs start_over`)",
 )
 
+_LOG_UPDATES: Final = Remedy(
+    "binlog.set-log-slave-updates-and-create-again",
+    "Create the replica again from a dump of this server (`applier docs start_over`). For the next failover, set log_slave_updates = ON "
+    "in the configuration of all servers that may become the primary, and restart them",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPlace:
@@ -242,6 +248,8 @@ class PlaceFinder:
         server = self._server
         held = server.executed()
         if lacking := executed.missing_in(held):
+            if not executed.missing_in(server.logged_or_replicated()):
+                raise _not_logged(lacking, server)
             raise NeedsOperator(
                 "the server lacks transactions that the replica has applied",
                 remedy=Remedy(
@@ -295,6 +303,16 @@ def _not_in_log(gtids: Sequence[Gtid], server: Server) -> NeedsOperator:
         remedy=_NOT_LOGGED,
         kind=FailureKind.OTHER_SERVER,
         missing=",".join(map(str, gtids)),
+        address=server.address,
+    )
+
+
+def _not_logged(gtids: str, server: Server) -> NeedsOperator:
+    return NeedsOperator(
+        "the server has replicated transactions of the replica without logging them, so nothing shows what follows them",
+        remedy=_LOG_UPDATES,
+        kind=FailureKind.OTHER_SERVER,
+        missing=gtids,
         address=server.address,
     )
 

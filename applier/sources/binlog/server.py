@@ -179,6 +179,13 @@ class Server:
         ((logged, applied),) = self.rows("executed GTIDs", "SELECT @@gtid_binlog_state, @@gtid_slave_pos")
         return logged_or_applied(str(logged), str(applied))
 
+    def logged_or_replicated(self) -> GtidSet:
+        """Return the last transactions of its log and of its own replication; MariaDB without log_slave_updates logs none of the latter."""
+        if not self.is_mariadb:
+            return self.executed()
+        ((logged, applied),) = self.rows("replicated GTIDs", "SELECT @@gtid_binlog_state, @@gtid_slave_pos")
+        return self.gtid_set(f"{logged},{applied}")
+
     def purged(self) -> GtidSet:
         """Return the transactions that it has executed and whose log it does not hold; of MariaDB, the files alone say that."""
         return self.gtid_set("" if self.is_mariadb else str(self.value("purged GTIDs", "SELECT @@GLOBAL.gtid_purged")))

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from applier.model.errors import NeedsOperator
 from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.binlog.test_starting_places import command
 from tests.rig.binlog_replica import BinlogReplica
@@ -67,3 +68,24 @@ def test_after_a_failover_and_from_a_dump_no_transaction_is_applied_twice(sqlite
         replica.catch_up()
         dumped.catch_up()
         assert rows_of(sqlite_sink) == rows_of(mariadb_sink) == rows_of(other.url) == [[1, 4], [2, 3]]
+
+
+def test_a_new_primary_that_has_not_logged_its_replication_is_named_and_its_dump_begins_a_new_replica(sqlite_sink, mariadb_sink, tmp_path):
+    with own_primary(Kind.MARIADB) as primary, own_primary(Kind.MARIADB, "--log-slave-updates=0", number=2) as other:
+        replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=primary.place()))
+        other.follow(primary)
+        primary.run("CREATE SCHEMA g", "CREATE TABLE g.a (id INT PRIMARY KEY)", "CREATE TABLE g.b (id INT PRIMARY KEY)")
+        primary.run("INSERT INTO g.a VALUES (1)")
+        replica.catch_up()
+        other.take_over(primary)
+        replica.moved(other.url)
+        with pytest.raises(NeedsOperator, match="without logging them") as stopped:
+            replica.catch_up()
+        assert (stopped.value.facts["missing"], "log_slave_updates = ON" in stopped.value.remedy) == (primary.gtid(), True)
+        dump = loaded_dump(other, mariadb_sink, tmp_path / "dump.sql")
+        dumped = BinlogReplica(mariadb_sink, BinlogSettings(url=other.url, start=f"dump:{dump}"))
+        for statement in ("INSERT INTO g.a VALUES (2)", "DELETE FROM g.a WHERE id = 1"):
+            other.run(statement)
+            dumped.catch_up()
+            other.rotate()
+        assert rows_of(mariadb_sink) == rows_of(other.url) == [[2], []]

@@ -53,6 +53,9 @@ class MemoryServer:
     def executed(self):
         return logged_or_applied(",".join(gtid for file in self.log for gtid in file), self.applied)
 
+    def logged_or_replicated(self):
+        return MariadbGtidSet.parse(",".join([*(gtid for file in self.log for gtid in file), self.applied]))
+
     def executed_before(self, name):
         return self._upto(int(name.rpartition(".")[2]) - 1)
 
@@ -142,6 +145,16 @@ def test_what_is_not_in_the_log_stops_and_is_named(executed, files, purged, kind
         finder(MemoryServer(*files, purged=purged)).behind(MariadbGtidSet.parse(executed))
     assert stopped.value.facts["kind"] == kind
     assert stopped.value.exit_code == 6
+
+
+@pytest.mark.parametrize(
+    ("applied", "why"), [("0-1-8", "without logging them"), ("0-1-7", "lacks transactions"), ("", "lacks transactions")]
+)
+def test_what_a_new_primary_has_replicated_and_not_logged_is_told_from_what_it_lacks(applied, why):
+    server = MemoryServer(["0-2-1", "0-2-9"], applied=applied)
+    with pytest.raises(NeedsOperator, match=why) as stopped:
+        finder(server).behind(MariadbGtidSet.parse("0-1-8"))
+    assert ("log_slave_updates = ON" in stopped.value.remedy) == (applied == "0-1-8")
 
 
 def test_what_was_purged_is_not_needed_where_the_exact_gtid_is_the_last_before_the_first_file():
