@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import pymysql
 from pymysql.constants import CLIENT
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from applier.database.address import BadAddress
 from applier.database.single_session import SingleSession, never_replace
-from applier.model.errors import InvariantViolation
+from applier.model.errors import ConfigError, InvariantViolation
+from applier.mysql.address import connect_timeout_of, read_server_url
 from applier.mysql.connection import DriverConnection, tls_arguments
 from applier.mysql.errors import NoSession
 from applier.mysql.queries import QUERIES
@@ -215,9 +217,9 @@ def session_id(connection: Connection) -> int:
 @cache
 def _engine(server: ServerAddress, options: SessionOptions) -> Engine:
     # An engine is a recipe: with NullPool it holds no connection, so it may be kept and survives a fork.
-    address = make_url(server.url)
-    connect_timeout_s = int(str(address.query.get("connect_timeout", CONNECT_TIMEOUT_S)))
-    # These override the options of the URL, of which the configuration allows only harmless ones.
+    address = _checked(server.url)
+    connect_timeout_s = connect_timeout_of(address, CONNECT_TIMEOUT_S)
+    # These override the options of the URL, of which only harmless ones are allowed.
     forced: dict[str, Any] = {
         "autocommit": options.autocommits,
         "charset": "utf8mb4",
@@ -239,6 +241,13 @@ def _engine(server: ServerAddress, options: SessionOptions) -> Engine:
     never_replace(engine)
     event.listen(engine, "do_connect", lambda dialect, record, args, options: DriverConnection(*args, **options))  # noqa: ARG005 - its form
     return engine
+
+
+def _checked(url: str) -> URL:
+    try:
+        return read_server_url(url)
+    except BadAddress as bad:
+        raise ConfigError(f"the server's url {bad.problem}", remedy=bad.remedy) from None
 
 
 def limits(connection: Connection) -> tuple[int, int]:

@@ -124,7 +124,7 @@ def test_select_is_enough_on_both_sides(verify, url):
 
 @pytest.mark.parametrize(
     ("upstream", "message"),
-    [("sqlite:///x.db", "is no TiDB"), ("postgresql://h/", "not supported"), ("mysql+pymysql://u:p@ss@h/", "not encoded")],
+    [("sqlite:///x.db", "of the MySQL family"), ("postgresql://h/", "of the MySQL family"), ("mysql+pymysql://u:p@ss@h/", "not encoded")],
 )
 def test_a_url_that_is_none_of_a_server_exits_2(verify, upstream, message):
     code, out, err = verify(upstream=upstream)
