@@ -71,9 +71,10 @@ class PlaceFinder:
 
     def resumed(self, state: SourceState) -> LogPlace:
         """Return where the log goes on behind what is applied. NeedsOperator: it is gone, or this server cannot go on."""
-        files, identity = self.files(), self._server.identity()
+        identity = self._server.identity()
         is_same_server = (self._server.is_mariadb, identity) == (state.is_mariadb, state.server)
-        if is_same_server and self._is_same_log(state, files):
+        files, is_same_log = self._compared(state) if is_same_server else (self.files(), False)
+        if is_same_log:
             return LogPlace(
                 is_mariadb=state.is_mariadb,
                 server=identity,
@@ -200,6 +201,18 @@ class PlaceFinder:
 
     # --- this log, or another one ----------------------------------------------------------------------------------
 
+    def _compared(self, state: SourceState) -> tuple[list[LogFile], bool]:
+        """Return the files that the server holds, and whether they are the log that was followed."""
+        files = self.files()
+        try:
+            return files, self._is_same_log(state, files)
+        except SourceError as error:
+            if error.kind is not FailureKind.PURGED:
+                raise
+        # The file was purged, or the log was reset, since the files were listed.
+        files = self.files()
+        return files, self._is_same_log(state, files)
+
     def _is_same_log(self, state: SourceState, files: Sequence[LogFile]) -> bool:
         place, last = BinlogPosition.of(state.place), state.last
         size = next((file.size for file in files if (file.base_name, file.number) == (state.base_name, place.file)), -1)
@@ -213,7 +226,7 @@ class PlaceFinder:
             with closing(self._open_feed(state.base_name, last.begin)) as feed:
                 found = first_group(feed)
         except SourceError as error:
-            if error.kind is FailureKind.UNREACHABLE:
+            if error.kind in {FailureKind.UNREACHABLE, FailureKind.PURGED}:
                 raise
             return False
         return found is not None and ended_group(found) == last

@@ -4,7 +4,8 @@ import struct
 
 import pytest
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, SourceError
+from applier.model.failure import FailureKind
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.group import Group, GroupKind
@@ -227,3 +228,35 @@ def test_a_transaction_that_the_sink_keeps_is_open_on_another_server_too(kept):
     found = finder(server).resumed(state)
     assert (found.generation, found.beginning.place) == (1, place(2, 1, 1))
     assert found.beginning.prepared == ({xid: prepared} if kept else {})
+
+
+class VanishingServer(MemoryServer):
+    """Its files vanish between a listing and the first reading: ``then`` is what is left of the log."""
+
+    def __init__(self, *files, then, purged=0, **more):
+        super().__init__(*files, **more)
+        self.then, self.purged_then = then, purged
+
+    def open_feed(self, base_name, place):
+        if self.then is not None:
+            (self.log, self.first), self.then = ([list(file) for file in self.then], self.purged_then + 1), None
+            raise SourceError("the server has no binlog from this place on", kind=FailureKind.PURGED)
+        return super().open_feed(base_name, place)
+
+
+def state_at(file, count, gtid_set):
+    return SourceState(is_mariadb=True, server="2", generation=0, base_name="b", place=place(file, count), gtid_set=gtid_set, created_s=7)
+
+
+@pytest.mark.parametrize(
+    ("then", "purged", "message", "kind"),
+    [
+        ((["0-2-1"],), 0, "is not the one that was followed", "other_log"),
+        ((*OWN_FIRST, ["0-3-10"]), 3, "has purged binlogs", "retention"),
+    ],
+)
+def test_files_that_vanish_between_listing_and_reading_are_listed_again(then, purged, message, kind):
+    server = VanishingServer(*OWN_FIRST, then=then, purged=purged)
+    with pytest.raises(NeedsOperator, match=message) as stopped:
+        finder(server).resumed(state_at(2, 1, "0-2-8"))
+    assert stopped.value.kind == kind
