@@ -40,7 +40,7 @@ def test_a_file_of_the_drivers_machine_is_refused_under_a_master_that_is_not_loc
         ended = program.wait()
     assert ended.code == 2, ended.stdout
     # Spark hands the program's standard error on as standard output.
-    assert "error: a SQLite sink needs a local Spark master" in ended.stdout
+    assert "error: a SQLite file as a sink needs a local Spark master" in ended.stdout
     assert "remedy: " in ended.stdout
     assert not (tmp_path / "replica.db").exists()
 
