@@ -94,25 +94,25 @@ class LiveSession:
         self._report.stopping(self._feed.written)
         self._feed.promise()
         deadline = time.monotonic() + CATCH_UP_S
-        while not self._has_everything():
+        while not self._look(time.monotonic()):
             if time.monotonic() > deadline:
                 remedy = Remedy("demo.see-status-of-pause", "See `applier status`: a paused replica applies nothing")
                 raise ApplierError("the replica has not caught up in time", remedy=remedy, seconds=CATCH_UP_S)
-            self._look(time.monotonic())
             time.sleep(TICK_S)
         self._daemon.stop()
 
-    def _look(self, now_s: float) -> None:
-        """Look after the daemon and the replica."""
+    def _look(self, now_s: float) -> bool:
+        """Look after the daemon and the replica. Return whether the replica has everything."""
         ended = self._daemon.restart_if_ended()
         if ended:
             self._report.restarted(ended)
-        self._has_everything()
+        has_everything = self._has_everything()
         if now_s >= self._next_line_s:
             answer = self._daemon.ask()
             self._report.state(answer, self._feed.written, waits=not self._feed.backlog.takes_rows)
             # More often until it answers: one waits for the page.
             self._next_line_s = now_s + (LINE_EVERY_S if answer is not None else PAGE_EVERY_S)
+        return has_everything
 
     def _has_everything(self) -> bool:
         """Note the checkpoint, and return whether all of upstream's commits are in it."""
