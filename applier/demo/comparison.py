@@ -8,8 +8,7 @@ from pathlib import Path
 
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.operation import UpstreamStep
-from applier.demo.simulator.sqlite_facts import money_total, read_file_facts
-from applier.demo.simulator.sqlite_oracle import SqliteOracle
+from applier.demo.simulator.sqlite_oracle import SqliteOracle, money_total, read_file_facts
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.model.segment import is_beyond, is_past

@@ -12,10 +12,9 @@ from applier.demo.process import WatchedProcess, catchup_command
 from applier.demo.report import DemoReport
 from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.dispatch import Dispatcher
-from applier.demo.simulator.history import History
+from applier.demo.simulator.history import History, Volume, volume_of
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.demo.volume import Volume, volume_of
 from applier.model.errors import InvariantViolation, RetryableSinkError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy

@@ -26,7 +26,7 @@ from applier.demo.live.session import LiveOptions, LiveReplica, live_on
 from applier.demo.report import DemoReport
 from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.volume import Volume
+from applier.demo.simulator.history import Volume
 from applier.model.position import NO_TS
 from applier.sinks.registry import open_sink
 

@@ -12,8 +12,7 @@ from applier.demo.simulator import column_type as of
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
 from applier.demo.simulator.encoder import Encoder, ImageWriter, WireEvent, frame
 from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import ItemMaker
-from applier.demo.simulator.item_encoder import ItemEncoder, wire_columns
+from applier.demo.simulator.item import ItemEncoder, ItemMaker, wire_columns
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Row, RowChange, UpstreamStep
 from applier.demo.simulator.producer import LogRecord, ProducerOptions

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from sqlalchemy import make_url
 
-from applier.demo.simulator import sqlite_facts
+from applier.demo.simulator import sqlite_oracle
 from applier.demo.simulator.compare import DatabaseFacts, differences
 from applier.demo.simulator.history import History
 from applier.demo.simulator.mysql_text import DdlWriter
@@ -82,7 +82,7 @@ def read_facts(url: str, prefix: str = "") -> DatabaseFacts:
     """Describe a sink for comparison, without the bookkeeping. ``prefix``: of the schemas of a server."""
     path = _sqlite_path(url)
     if path:
-        return sqlite_facts.read_file_facts(path)
+        return sqlite_oracle.read_file_facts(path)
     with closing(mysql_oracle.connect(url)) as connection:
         return mysql_oracle.read_facts(connection, prefix)
 
@@ -97,7 +97,7 @@ def read_money_total(url: str) -> int | None:
     path = _sqlite_path(url)
     if path:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
-            return sqlite_facts.money_total(connection)
+            return sqlite_oracle.money_total(connection)
     with closing(mysql_oracle.connect(url)) as connection:
         return mysql_oracle.money_total(connection)
 
@@ -121,8 +121,8 @@ def _load_sqlite(history: History, at_ts: Ts, connection: sqlite3.Connection) ->
         run_translated(connection, CreateTable(state.table), at_ts)
         places = state.table.sent_places
         name, columns = (
-            sqlite_facts.quote(str(state.table.name)),
-            [sqlite_facts.quote(state.table.columns[place].name) for place in places],
+            sqlite_oracle.quote(str(state.table.name)),
+            [sqlite_oracle.quote(state.table.columns[place].name) for place in places],
         )
         rows = [[values[place] for place in places] for values in (bound_row(state.table, row) for row in state.rows.values())]
         connection.executemany(f"INSERT INTO {name} ({','.join(columns)}) VALUES ({','.join('?' * len(places))})", rows)

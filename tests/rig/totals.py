@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pymysql
 from sqlalchemy import make_url
 
-from applier.demo.simulator.sqlite_facts import quote
+from applier.demo.simulator.sqlite_oracle import quote
 from applier.model.events import TableName
 from tests.rig.mysql_oracle import connect
 

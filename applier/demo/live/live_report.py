@@ -8,8 +8,7 @@ from typing import Any, Final
 from applier.demo.comparison import TableVerdict
 from applier.demo.directory import LOOPBACK, DemoDirectory
 from applier.demo.live.feed import Written
-from applier.demo.next_steps import as_comments, ways_to_look
-from applier.demo.report import DemoReport
+from applier.demo.report import DemoReport, as_comments, ways_to_look
 from applier.telemetry.wording import count, duration
 
 CLOCKS_S: Final = 5.0

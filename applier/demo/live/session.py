@@ -16,8 +16,7 @@ from applier.demo.live.daemon import LiveDaemon, run_command
 from applier.demo.live.endless_history import endless_steps
 from applier.demo.live.feed import LiveFeed
 from applier.demo.live.live_report import LiveReport
-from applier.demo.simulator.history import History
-from applier.demo.volume import Volume
+from applier.demo.simulator.history import History, Volume
 from applier.model.errors import ApplierError, RetryableSinkError
 from applier.model.remedy import Remedy
 from applier.replica.shutdown import Shutdown, shutdown_on_signals

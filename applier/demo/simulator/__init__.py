@@ -1,10 +1,10 @@
 """A small upstream: seeded transactions and DDLs, the records that producers make of them, and an oracle that executes them.
 
-Imports ``model``, and for dumps the SQLite sink's translator; never the applier's decoders. Read ``history`` first, then ``producer``:
+Imports ``model`` and the parts of a TSO; never the applier's decoders. Read ``history`` first, then ``producer``:
 
 - what happens upstream: ``history`` draws rows (``workload``) and DDLs (``schema_evolution``) for the tables of ``table_family``;
   ``catalogue`` is the present state, ``operation`` and ``schema`` are its values;
-- what a changefeed writes: ``producer``, with ``item``, ``item_encoder`` (reduced images: ``image_options``; large rows: ``large_row``),
+- what a changefeed writes: ``producer``, with ``item`` (reduced images: ``image_options``; large rows: ``large_row``),
   ``dispatch`` and ``encoder``;
 - where it goes: ``kafka_log`` to any broker, ``broker`` is an embedded one;
 - what must come out: ``sqlite_oracle`` executes the same history, ``compare`` finds every difference.

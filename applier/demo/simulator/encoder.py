@@ -12,8 +12,7 @@ from typing import NamedTuple, cast
 import cramjam
 import lz4.frame
 
-from applier.demo.simulator.go_quote import go_quote
-from applier.demo.simulator.json_text import STRING_WRITERS, Flavour, float_text
+from applier.demo.simulator.json_text import STRING_WRITERS, Flavour, float_text, go_quote
 from applier.model.events import Flag, Value
 from applier.model.position import Ts
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from applier.demo.simulator.catalogue import Catalogue, TableState
-from applier.demo.simulator.keyless_work import KeylessWork
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Ddl, RowChange, UpstreamStep
 from applier.demo.simulator.schema_evolution import SchemaEvolution, SimulatedDdlKind
 from applier.demo.simulator.table_family import FAMILY_TABLES, LAB_SCHEMA, USUAL_FAMILIES, TableFamily
-from applier.demo.simulator.workload import FreeWork, MoneyWork, OrderWork, Transaction, total_of
+from applier.demo.simulator.workload import FreeWork, KeylessWork, MoneyWork, OrderWork, Transaction, total_of
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS
@@ -179,3 +178,28 @@ _TABLE_FAMILIES = {table.name: family for family in _FREE_FAMILIES for table in 
 def _family_of(state: TableState) -> TableFamily | None:
     name = state.table.name
     return TableFamily.LAB if name.schema.startswith(LAB_SCHEMA) else _TABLE_FAMILIES.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """Counts of a history. ``middle_ts``: where half of its steps are done."""
+
+    steps: int
+    transactions: int
+    rows: int
+    ddls: int
+    middle_ts: Ts
+    last_ts: Ts
+
+
+def volume_of(history: History) -> Volume:
+    """Count what happens upstream."""
+    steps = [(step.ts, len(step.rows), len(step.ddls)) for step in history]
+    return Volume(
+        steps=len(steps),
+        transactions=sum(rows > 0 for _, rows, _ in steps),
+        rows=sum(rows for _, rows, _ in steps),
+        ddls=sum(ddls for _, _, ddls in steps),
+        middle_ts=steps[len(steps) // 2][0],
+        last_ts=steps[-1][0],
+    )

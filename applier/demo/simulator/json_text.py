@@ -2,13 +2,35 @@
 
 tiflow uses Go's encoding/json: HTML characters and U+2028/2029 are escaped, invalid UTF-8 becomes U+FFFD. ticdc uses a streaming
 writer: nothing is escaped beyond what JSON needs, and bytes that are not UTF-8 are copied raw. Text that is not UTF-8 is
-held here as lone surrogates (surrogateescape); the encoder turns it to bytes at the very end.
+held here as lone surrogates (surrogateescape); the encoder turns it to bytes at the very end. ``go_quote`` writes binary strings, as Go's
+``strconv.Quote`` does (open_protocol.md 2.7).
 """
 
 import re
 import struct
 from collections.abc import Callable
 from enum import StrEnum
+
+_SHORT_ESCAPES = {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 0x5C: "\\\\", 0x22: '\\"'}
+
+
+def go_quote(raw: bytes) -> str:
+    """Quote ``raw``; the result is valid UTF-8 text."""
+    return "".join(map(_quote_rune, raw.decode("utf-8", "surrogateescape")))
+
+
+def _quote_rune(char: str) -> str:
+    code = ord(char)
+    if code in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[code]
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as surrogateescape shows it
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    # str.isprintable and Go's IsPrint know the same categories: letters, marks, numbers, punctuation, symbols, ASCII space.
+    if char.isprintable():
+        return char
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class Flavour(StrEnum):

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.encoder import Encoder, WireEvent, frame
 from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import DdlItem, ItemMaker
-from applier.demo.simulator.item_encoder import ItemEncoder
+from applier.demo.simulator.item import DdlItem, ItemEncoder, ItemMaker
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord

@@ -8,8 +8,7 @@ from rich.console import Console
 from applier.demo.comparison import DurableState, TableVerdict
 from applier.demo.directory import DemoDirectory
 from applier.demo.report import DemoReport
-from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.volume import volume_of
+from applier.demo.simulator.history import History, HistoryOptions, volume_of
 
 HISTORY = History(5, HistoryOptions(transactions=40, ddl_share=0.3))
 

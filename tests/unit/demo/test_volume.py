@@ -1,7 +1,6 @@
 """How much happens upstream."""
 
-from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.volume import volume_of
+from applier.demo.simulator.history import History, HistoryOptions, volume_of
 
 HISTORY = History(5, HistoryOptions(transactions=40, ddl_share=0.3))
 

@@ -1,15 +1,216 @@
-"""One run of a producer: a loop that draws what happens next."""
+"""One run of a producer: a loop that draws what happens next. It sends rows and DDLs, resolves what is sent, and sends again."""
 
 from collections.abc import Iterator
 
+from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.history import History
+from applier.demo.simulator.item import DdlItem, RowItem
+from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer.options import LogRecord, ProducerOptions
-from applier.demo.simulator.producer.replaying import replay
-from applier.demo.simulator.producer.resolving import advance_checkpoint, begin_open_tail, finish, send_resolved
-from applier.demo.simulator.producer.sending import send_moved, send_some
+from applier.demo.simulator.producer.owner import ChangefeedOwner
 from applier.demo.simulator.producer.state import ProducerState
-from applier.model.position import Ts
-from applier.sources.ticdc.tso import physical_ms
+from applier.model.position import NO_TS, Stream, Ts
+from applier.sources.ticdc.tso import LOGICAL_BITS, physical_ms
+
+
+def send_some(state: ProducerState) -> None:
+    """Send some items, up to the first DDL."""
+    for _ in range(state.rng.choice((1, 2, 8))):
+        item = state.owner.queues.pick(state.rng)
+        if item is None:
+            return
+        if isinstance(item, DdlItem):
+            _send_ddl(state, item)
+            return
+        _send_row(state, item)
+        state.owner.queues.remove(item)
+
+
+def send_moved(state: ProducerState) -> None:
+    """Send rows of a moved table again."""
+    for _ in range(state.rng.choice((1, 2, 9))):
+        if state.moved:
+            _send_row(state, state.moved.popleft())
+
+
+def _send_row(state: ProducerState, item: RowItem) -> None:
+    if state.owner.items.is_dropped(item):
+        state.writer.count("dropped delete")
+        return
+    topic = state.topics.of_schema(item.name.schema)
+    stream = Stream(topic, item.hash % state.topics.counts[topic])
+    event = state.owner.items.encode(item)
+    if b'"ohk":true' in event.key or b'"ccl":' in event.key:
+        state.writer.count("placeholder")
+    state.writer.add_row(stream, event)
+
+
+def _send_ddl(state: ProducerState, item: DdlItem) -> None:
+    """Send some of the copies of a DDL: other events may come in between."""
+    # Rows that were sent before the DDL must not stay behind it in an open batch.
+    state.writer.flush_all()
+    left = state.owner.copies.get(item)
+    if left is None:
+        topic = state.topics.of_schema(item.name.schema, schema_level=not item.name.table)
+        left = state.owner.copies[item] = state.topics.streams(topic)
+        state.rng.shuffle(left)
+    event = state.owner.items.encode(item)
+    for _ in range(state.rng.choice((1, 2, 9))):
+        if left:
+            state.writer.write(left.pop(), frame([event]))
+            state.writer.count("ddl copy")
+    if not left:
+        _finish_ddl(state, item)
+
+
+def _finish_ddl(state: ProducerState, item: DdlItem) -> None:
+    del state.owner.copies[item]
+    item.sent = True
+    state.owner.queues.remove(item)
+    state.writer.count("ddl")
+    if item.ts < max((other.ts for other in state.upstream.ddls() if other.sent), default=0):
+        state.writer.count("ddl out of order")
+    if item.ts == state.checkpoint:
+        state.writer.count("ddl at resolved ts")
+
+
+_EMPTY_BATCH = frame([])
+
+
+def advance_checkpoint(state: ProducerState) -> None:
+    """Choose a new checkpoint. Everything up to it is written on all streams."""
+    if state.is_quiet:
+        return
+    state.writer.flush_all()
+    step = state.upstream.next
+    # Nothing is waiting: the next commit may come at any moment, so one less is all that can be promised.
+    idle = Ts(step.ts - 1) if step is not None else state.upstream.last_ts
+    bound = state.owner.queues.bound(idle)
+    # A restarted owner has old items again. A checkpoint does not step back while its owner lives.
+    if bound < state.checkpoint:
+        return
+    state.checkpoint = bound if state.rng.random() < 0.7 else Ts(state.rng.randint(state.checkpoint, bound))
+    state.promised = max(state.promised, state.checkpoint)
+    state.owner.add_checkpoint(state.checkpoint)
+
+
+def send_resolved(state: ProducerState) -> None:
+    """Send checkpoints to some streams: each has its own pace, and some checkpoints are left out."""
+    for stream in [] if state.is_quiet else state.topics.streams():
+        times = state.owner.next_resolved(stream, all_of_them=state.options.legacy_batches)
+        if not times:
+            continue
+        state.writer.flush(stream)
+        state.writer.write(stream, frame([state.owner.encoder.resolved(ts) for ts in times[-3:]]))
+        state.promised_to[stream] = times[-1]
+        state.writer.count("resolved")
+        if state.options.legacy_batches and state.rng.random() < 0.2:
+            state.writer.write(stream, _EMPTY_BATCH)
+
+
+def begin_open_tail(state: ProducerState) -> None:
+    """Send the last resolved ts, which is no DDL's ts, to all streams. What follows is never resolved."""
+    state.writer.flush_all()
+    bound = state.owner.queues.bound(state.upstream.last_ts)
+    # W == T of a DDL would leave it pending for ever: no resolved event follows.
+    if bound < state.promised or bound in {ddl.ts for ddl in state.upstream.ddls()}:
+        return
+    state.is_quiet = True
+    for item in state.owner.queues.items():  # topics that the tail will make active need it too
+        state.topics.of_schema(item.name.schema, schema_level=not item.name.table)
+    state.final_ts = bound
+    resolve_everywhere(state, bound)
+    state.writer.count("open tail")
+
+
+def finish(state: ProducerState) -> None:
+    """End the log: everything is written, and (without an open tail) resolved on every stream."""
+    state.writer.flush_all()
+    if not state.is_quiet:
+        state.final_ts = Ts(max(state.upstream.last_ts + state.rng.choice((1, 5, 1 << LOGICAL_BITS)), state.promised))
+        resolve_everywhere(state, state.final_ts)
+
+
+def resolve_everywhere(state: ProducerState, ts: Ts) -> None:
+    """Send one resolved ts to all streams."""
+    streams = state.topics.streams()
+    state.rng.shuffle(streams)
+    for stream in streams:
+        state.writer.write(stream, frame([state.owner.encoder.resolved(ts)]))
+        state.promised_to[stream] = ts
+
+
+def replay(state: ProducerState) -> None:
+    """Let one of these happen: a restart, a moved table, a repeated record, a new partition."""
+    state.replays -= 1
+    choice = 0.0 if state.options.announced_restarts else state.rng.random()
+    if choice < 0.5:
+        _restart(state)
+    elif choice < 0.8:
+        _move_table(state)
+    elif choice < 0.9:
+        state.writer.flush_all()
+        state.writer.repeat_last()
+    else:
+        _grow(state)
+
+
+def _grow(state: ProducerState) -> None:
+    """Add a partition to a topic; the founding design announces it on all streams of the topic."""
+    topic = state.topics.grow(state.rng)
+    if topic is None:
+        return
+    state.writer.count("growth")
+    if state.options.admin_events:
+        for stream in state.topics.streams(topic):
+            state.writer.flush(stream)
+            state.writer.write(stream, frame([state.owner.encoder.admin(state.topics.counts[topic])]))
+        state.writer.count("admin event")
+
+
+def _restart(state: ProducerState) -> None:
+    """The owner dies; the next one starts at a persisted checkpoint: rows, DDLs and resolved events step back."""
+    times = [state.checkpoint, *(ts for _, ts in state.owner.checkpoints), *state.upstream.times()]
+    candidates = [ts for ts in times if state.upstream.floor < ts <= state.checkpoint and _is_announced_by(state, ts)]
+    if not candidates:
+        return
+    state.writer.drop_batches()  # what was not acknowledged is sent again
+    persisted, was = state.rng.choice(candidates), state.owner.flavour
+    state.checkpoint = persisted
+    # The node that was sending a moved table died with its owner.
+    state.moved.clear()
+    if state.options.growth and state.rng.random() < 0.5:
+        _grow(state)
+    upgrades = state.options.upgrade and was is Flavour.TIFLOW and state.rng.random() < 0.5
+    state.owner = ChangefeedOwner(Flavour.TICDC if upgrades else was, state.options, state.rng)
+    state.writer.count("upgrade" if upgrades else "restart")
+    if state.options.announced_restarts:
+        resolve_everywhere(state, persisted)
+    # tiflow's checkpoint may be the ts of a DDL that was not sent yet.
+    resent = [item for item in state.upstream.items() if item.ts > persisted or (isinstance(item, DdlItem) and item.ts == persisted)]
+    for item in resent:
+        if isinstance(item, DdlItem):
+            item.sent = False
+    state.owner.queues.extend(resent)
+
+
+def _is_announced_by(state: ProducerState, ts: Ts) -> bool:
+    """Return whether each stream can see by ``ts`` alone that the producer goes back."""
+    return not state.options.announced_restarts or all(ts < state.promised_to.get(stream, NO_TS) for stream in state.topics.streams())
+
+
+def _move_table(state: ProducerState) -> None:
+    """A table moves to another node: some of its rows are sent again, among new ones."""
+    state.writer.flush_all()
+    # By identity: two equal rows of two commits are two events.
+    pending = {id(item) for item in state.owner.queues.items()}
+    sent = [item for item in state.upstream.rows() if id(item) not in pending]
+    if sent:
+        # Another node: none of its rows is in a record of the last one.
+        state.moved.clear()
+        name, since = state.rng.choice(sent).name, state.rng.choice(sent).ts
+        state.moved.extend([item for item in sent if item.name == name and item.ts > since][: state.rng.choice((1, 5, 99))])
+        state.writer.count("table move")
 
 
 class Producer:

@@ -1,6 +1,6 @@
 """Upstream waits for a replica that does not apply."""
 
-from applier.demo.live.backlog import LIMIT, ROWS_LIMIT, Backlog
+from applier.demo.live.feed import LIMIT, ROWS_LIMIT, Backlog
 from applier.model.position import Ts
 
 

@@ -5,9 +5,8 @@ from contextlib import closing
 import pytest
 
 from applier.demo.live import feed as live_feed
-from applier.demo.live.backlog import Backlog
 from applier.demo.live.endless_history import endless_steps
-from applier.demo.live.feed import LiveFeed
+from applier.demo.live.feed import Backlog, LiveFeed
 from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import LogProducer

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.demo.simulator.encoder import EncodedColumn, Encoder, KeyExtras, WireEvent, frame, record_length
-from applier.demo.simulator.go_quote import go_quote
-from applier.demo.simulator.json_text import Flavour, float_text, ticdc_string, tiflow_string
+from applier.demo.simulator.json_text import Flavour, float_text, go_quote, ticdc_string, tiflow_string
 from applier.model.position import Ts
 from tests.rig.golden import reencoded
 
