@@ -7,6 +7,7 @@ from typing import Any
 
 from applier.model.events import TableName
 from applier.sinks.settings import SinkSettings
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowState, TableResult
 from applier.verify.task import Task, perform
@@ -58,6 +59,7 @@ def verify(
         statement_timeout_s=statement_timeout_s,
         fix_sql=fix_sql,
         rows_in_flight=patience,
+        timeline=TSO_TIMELINE,
     )
     return perform(task, listener or Listener())
 
