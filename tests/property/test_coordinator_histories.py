@@ -70,7 +70,7 @@ def test_two_schedules_end_with_the_same_tables(seed, one, other):
     for schedule in (one, other):
         simulation = Simulation(world_of(seed), upstream, schedule, crash_rate=0.05)
         simulation.run()
-        ends.append((simulation.sink.checkpoint_ts, simulation.sink.tables, {key[:2] for key in simulation.sink.bookkeeping.ledger}))
+        ends.append((simulation.sink.checkpoint_ts, simulation.sink.tables, {key[:2] for key in simulation.sink.ledger}))
     assert ends[0] == ends[1]
 
 

@@ -225,7 +225,7 @@ class Simulation:
         self.crash()
         op = operation(step.ddl)
         before = {name: self.version(name) for name in self.model.touched(op)}
-        self.sink.bookkeeping.ledger[step.identity] = ["intent", op, before]
+        self.sink.ledger[step.identity] = ["intent", op, before]
         self.sink.commit(step.identity.ts, step.positions)
         self.crash()
         self.run_ddl(op)
@@ -246,12 +246,12 @@ class Simulation:
             raise Broken(f"DDL fails in the sink: {op}: {error!r}") from error
 
     def finish_ddl(self, key, positions):
-        self.sink.bookkeeping.ledger[key][0] = "done"
+        self.sink.ledger[key][0] = "done"
         self.sink.commit(self.sink.checkpoint_ts, positions)
-        self.check(f"DDL {self.sink.bookkeeping.ledger[key][1]}")
+        self.check(f"DDL {self.sink.ledger[key][1]}")
 
     def settle(self):
-        for key, (state, op, before) in list(self.sink.bookkeeping.ledger.items()):
+        for key, (state, op, before) in list(self.sink.ledger.items()):
             if state == "intent":
                 if all(self.version(name) == version for name, version in before.items()):
                     self.run_ddl(op)
