@@ -203,9 +203,9 @@ def test_a_quarantined_row_of_such_tables_is_not_retried(primaries, mariadb_sink
     run(mariadb_sink, "ALTER TABLE shop.child MODIFY text VARCHAR(9)")
     with open_sink(SinkSettings(url=mariadb_sink, name=NAME)) as sink, open_source(replica.source, BinlogDecoder()) as source:
         sink.acquire()
-        (entry,) = sink.quarantine.entries()
+        (entry,) = sink.bookkeeping.quarantine.entries()
         with pytest.raises(NeedsOperator, match="rows are written in order") as caught:
             QuarantineRetry(source, sink, "me@here").retry(entry.event.place)
         assert "quarantine drop" in caught.value.remedy
-        assert sink.quarantine.entries() == [entry]
+        assert sink.bookkeeping.quarantine.entries() == [entry]
     assert read(mariadb_sink, "SELECT id FROM shop.child") == [(2,)]
