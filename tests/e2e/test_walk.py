@@ -95,6 +95,9 @@ def servers(kafka, sink, databases) -> Iterator[Servers]:
     topic = f"walk_{uuid4().hex[:8]}"
     kafka.create_topic(topic, PARTITIONS)
     tidb, mysql = databases.plain(Kind.MARIADB), databases.plain(Kind.MYSQL)
+    # Other tests use these servers too, and pages name all schemas.
+    for url in (tidb.url, mysql.url):
+        empty(url)
     sink.run(f"CREATE USER applier IDENTIFIED BY '{PASSWORD}'", "GRANT ALL ON *.* TO applier")
     servers = Servers(kafka.bootstrap_servers, topic, Changefeed(kafka.bootstrap_servers, topic), sink, tidb, mysql)
     yield servers

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import Producer
 
-from applier.check import everything, machine, sink
+from applier.check import everything, machine
+from applier.sinks.sqlite import kit as sqlite_kit
 from applier.sources.ticdc.tso import ts_at
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ddl, resolved, row
 from tests.builders.wire import column, integer_key
@@ -76,7 +77,7 @@ def test_another_directory_has_space_for_spark(newcomer, feed, monkeypatch):
 
 def test_a_file_that_may_not_be_written_is_given_to_the_applier(newcomer, feed, monkeypatch):
     # The user of the tests may be root, who may write anything.
-    monkeypatch.setattr(sink.os, "access", lambda path, mode: bool(Path(path).stat().st_mode >> 6 & mode == mode))
+    monkeypatch.setattr(sqlite_kit.os, "access", lambda path, mode: bool(Path(path).stat().st_mode >> 6 & mode == mode))
     Path("replica.db").touch(mode=0o400)
     newcomer.finds("sink", level="error")
     Path("replica.db").chmod(0o600)
