@@ -17,11 +17,9 @@ from applier.planner.table_check import DifferenceKind, silent_change
 from applier.replica.sink_tables import NOT_EXECUTED
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
-from applier.sources.binlog.catalogue import UpstreamCatalogue
-from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
+from applier.sources.binlog.catalogue import SYSTEM_SCHEMAS, UpstreamCatalogue
 from applier.sources.binlog.position import BinlogPosition, file_name
-from applier.sources.binlog.requirements import lacks
-from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of
+from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of, lacks
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.timeline import read_state
 from applier.sources.factory import open_source

@@ -11,8 +11,7 @@ from rich.text import Text
 from applier.cli.remedy import DEFAULT_CONFIG, command_line, remedy_for
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
-from applier.sinks.overview import OwnerState, OwnerView
-from applier.sinks.run_end import StoredEnd
+from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
 from applier.sources.kit import LogStatus
 from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of
 from applier.status.health import Health, Verdict, verdict_of

@@ -9,8 +9,8 @@ from applier.model.events import MARKER_IMAGE, ColumnShape, FoldedName, PlacedRo
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.peek import read_whole
-from applier.sources.placed_rows import gather_rows
 from applier.sources.port import Decoder, PlacedEvent, PlacedRows, Placer, RangeReader, Record, Unplaced
+from applier.sources.selected_events import gather_rows
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ Who asks what:
 Why no library. sqlglot was tried on this project's tests: it reads 30 of 32 types, 12 of 13 ALTERs and only 9 of 17 of the statements
 that change no row (comments, TTL, placement), keeps RENAME TABLE and CONVERT TO as opaque commands, and makes REAL(10,2) a FLOAT. Above all
 the names touched are stored in every sink as part of a DDL's identity, and must not change with a library's version. It is kept for
-expressions and views, which have no identity (``sinks/sqlite/expression.py``, ``view.py``).
+expressions and views, which have no identity (``create_statement`` and ``schema_change`` in ``sinks/sqlite``).
 
 Reads how a column, an index or a constraint begins: in CREATE TABLE, and after ADD in ALTER TABLE.
 

@@ -25,11 +25,10 @@ from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Literal as Render
 from applier.sinks.settings import SinkSettings
-from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import translate
-from applier.sinks.sqlite.session import FileSession, open_engine, raw
+from applier.sinks.sqlite.session import FileSession, database_path, open_engine, raw
 
 COMMIT_BYTES: Final = 16 << 20
 _TYPE_CODES: Final = {TypeFamily.ENUM: 247, TypeFamily.SET: 248, TypeFamily.DECIMAL: 246}

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from applier.dump.target_tables import already_there, not_all_rows
 from applier.model.events import TableName
 from applier.sinks.settings import SinkSettings
-from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.catalogue import find_objects
 from applier.sinks.sqlite.names import compose, quote
-from applier.sinks.sqlite.session import open_engine, raw, snapshot, transaction
+from applier.sinks.sqlite.session import database_path, open_engine, raw, snapshot, transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Stream, Ts
 from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import is_past
-from applier.sinks.bookkeeping.quarantine_store import QuarantineStore
+from applier.sinks.bookkeeping.quarantine import QuarantineStore
 from applier.sinks.progress import Progress
 from applier.sinks.quarantine import Quarantined
 from applier.sources.port import RangeReader

@@ -23,9 +23,8 @@ from applier.planner.statement import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, rekeyed_tables
 from applier.sinks.port import Sink
-from applier.sinks.progress import Progress, ProgressCommit
+from applier.sinks.progress import Progress, ProgressCommit, WriteState
 from applier.sinks.quarantine import Quarantined, Settlement
-from applier.sinks.write_outcome import WriteState
 from applier.sources.peek import read_whole
 from applier.sources.port import Placed, Source, Unplaced
 

@@ -20,8 +20,7 @@ from applier.model.errors import (
 )
 from applier.model.failure import FailureKind
 from applier.model.remedy import NO_REMEDY, Remedy
-from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteOutcome, WriteState
 
 MAX_RELOADS: Final = 20
 """Unknown outcomes in a row after which a catch-up stops, and a daemon counts the time: something breaks every write."""

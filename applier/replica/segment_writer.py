@@ -29,9 +29,8 @@ from applier.planner.keyless import ALL_REAL, EqualRowsRule
 from applier.replica.repeats import RepeatLog
 from applier.replica.sink_tables import SinkTables, refuse_keyless, rekeyed_tables
 from applier.sinks.port import Sink
-from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.tasks.handover import RangeContent
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner

@@ -21,8 +21,7 @@ from applier.replica.sink_tables import SinkTables
 from applier.selection import Locations
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.port import Sink
-from applier.sinks.progress import Progress, ProgressCommit
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import Progress, ProgressCommit, WriteOutcome
 from applier.sources.port import Source
 from applier.tasks.handover import RangeContent
 

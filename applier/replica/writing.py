@@ -22,8 +22,7 @@ from applier.replica.recovery import reason, unknown_write
 from applier.replica.segment_writer import RowsInPhases, SegmentWriter, WriteJob
 from applier.replica.state import ReplicaState
 from applier.sinks.failpoint import reach
-from applier.sinks.progress import ProgressCommit
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import ProgressCommit, WriteOutcome
 from applier.sources.peek import read_whole
 from applier.sources.port import Source
 from applier.telemetry.activity import LISTENING, WRITING

@@ -14,8 +14,8 @@ from applier.model.errors import ApplierError
 from applier.model.failure import FailureKind
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import KILLED_BY, Shutdown
+from applier.sinks.overview import RunEnd
 from applier.sinks.registry import open_sink
-from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.log import spelled, timeline_in_use
 

@@ -11,7 +11,7 @@ from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
-from applier.sinks.pause import Pause
+from applier.sinks.overview import Pause
 from applier.sinks.port import Sink
 from applier.telemetry.log import utc_text
 from applier.telemetry.log_event import LogEvent

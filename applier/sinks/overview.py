@@ -1,13 +1,41 @@
-"""A replica as its bookkeeping shows it from outside: progress, owner, open DDLs, quarantine."""
+"""A replica as its bookkeeping shows it from outside: progress, owner, pause, open DDLs, quarantine, and how its last run ended."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from applier.sinks.ledger_entry import LedgerEntry
-from applier.sinks.pause import Pause
 from applier.sinks.progress import Progress
-from applier.sinks.run_end import StoredEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """An operator's decision that nothing is read, until the replica is resumed."""
+
+    said_by: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """The end of a run. ``error_class`` is "" where nothing has failed; ``message`` says what ended it."""
+
+    command: str
+    exit_code: int
+    message: str
+    error_class: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEnd:
+    """An end as it was read, by the clock of the database. It is that of the replica's last run if their epochs are the same."""
+
+    end: RunEnd
+    epoch: int
+    ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

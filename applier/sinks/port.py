@@ -15,10 +15,9 @@ from applier.planner.port import Dialect
 from applier.planner.statement import Statement
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping.replica_bookkeeping import ReplicaBookkeeping
-from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteOutcome
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.reserved import Reserved
-from applier.sinks.write_outcome import WriteOutcome
 
 
 class Writer(Protocol):

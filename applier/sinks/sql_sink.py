@@ -7,23 +7,41 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Self, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
+from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
 from applier.model.prepared_store import PreparedReader
+from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.other_schema import refuse_other_schema
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.bookkeeping.progress_table import ProgressTable, of_epoch
 from applier.sinks.bookkeeping.replica_bookkeeping import ReplicaBookkeeping
 from applier.sinks.overview import OwnerView
 from applier.sinks.port import Writer
-from applier.sinks.progress import Fence, Progress, ProgressCommit
+from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteOutcome
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.settings import SCHEMA, SinkSettings
+
+
+def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
+    """Raise NeedsOperator if the replica has progress in the default schema. The caller has seen that ``books`` has none."""
+    # A user without privileges on the default schema sees no table there: then this user's progress is not there either.
+    default = {"schema_name": SCHEMA, "table_name": "progress"}
+    if books.schema == SCHEMA or not connection.execute(text(books.dialect.counts_tables), default).scalar_one():
+        return
+    left = connection.execute(Bookkeeping(books.name, books.dialect).query("progress_read"), {"name": books.name}).one_or_none()
+    if left is not None:
+        raise NeedsOperator(
+            "the replica's bookkeeping is not in the schema that [sink] schema names",
+            remedy=Remedy("bookkeeping.restore-schema-setting", "Set [sink] schema back, or move the tables (`applier docs sink`)"),
+            replica=books.name,
+            configured=books.schema,
+            found_in=SCHEMA,
+        )
+
 
 T = TypeVar("T")
 

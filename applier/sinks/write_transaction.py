@@ -1,34 +1,191 @@
 """The write transaction, once for every database: lock, fence, run, store, advance, commit (DESIGN.md section 8).
 
 A dialect decides how a session is opened, how a statement is sent, what an error means, and whether a failed COMMIT may have happened.
-It does not decide what comes when: the two dialects once had a transaction each, and only one of them checked the order of statements.
+It does not decide the order of the steps, so every database checks the order of statements.
 
 Whatever happens between the lock and COMMIT is rolled back, so it may be repeated. Once COMMIT was sent and its answer did not come,
 nobody here knows the outcome: that is reported as such, and the driver raises the epoch before it reads the progress.
+
+``RefusedRows`` finds the rows that the database refuses, in a statement that knows its rows: they are quarantined, or the first one is
+named. Each try runs after a savepoint. A refused statement is halved until single rows are left: for n rows and few refused ones, about
+2 log2(n) further statements per refused row. Row by row would be n statements, and a savepoint per row costs every good segment.
 """
 
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NoReturn, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, RetryableSinkError, UnknownOutcome
-from applier.model.rejected_event import EventPlace, RejectedEvent
+from applier.model.errors import (
+    ApplierError,
+    FatalSinkError,
+    InvariantViolation,
+    NeedsOperator,
+    RetryableSinkError,
+    RowRefused,
+    UnknownOutcome,
+)
+from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, reason_of
 from applier.model.remedy import Remedy
-from applier.planner.statement import Phase, Statement
+from applier.model.seal import seal, unseal
+from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.failpoint import reach
-from applier.sinks.held_statements import HeldStatements
-from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.refused_rows import RefusedRows
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+
+HELD_BYTES: Final = 64 << 20
+"""They are held in memory up to here, and in a file of the task beyond it."""
+
+LENGTH_BYTES: Final = 8
+"""Of the number before each statement in the file, which says how many bytes it takes."""
+
+
+class HeldStatements:
+    """Statements that wait until those of an earlier phase have run; many of them wait in a file."""
+
+    def __init__(self) -> None:
+        self._held: list[Statement] = []
+        self._size = 0
+        self._file: IO[bytes] | None = None
+
+    def add(self, statement: Statement) -> None:
+        """Hold one more."""
+        self._held.append(statement)
+        self._size += statement.size
+        if self._size > HELD_BYTES:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115 - closed by __iter__, or with the task
+        for statement in self._held:
+            data = seal(statement)
+            self._file.write(len(data).to_bytes(LENGTH_BYTES, "big"))
+            self._file.write(data)
+        self._held, self._size = [], 0
+
+    def __iter__(self) -> Iterator[Statement]:
+        """Yield them, once, in the order in which they came. DamagedData: the file does not hold what was written to it."""
+        if self._file is not None:
+            with self._file as file:
+                end = file.tell()
+                file.seek(0)
+                while file.tell() < end:
+                    size = int.from_bytes(file.read(LENGTH_BYTES), "big")
+                    # A damaged length must not ask for memory that nobody has.
+                    yield unseal(file.read(min(size, end)))
+        yield from self._held
+
+
+def check_deleted(statement: Statement, rows: int) -> None:
+    """Raise RowRefused unless a statement that deletes whole rows has deleted as many as upstream."""
+    # An error, and not a count: upstream had the row, so the sink has lost it or holds another version of it.
+    if statement.deletes_exactly and rows != statement.rows:
+        raise RowRefused(
+            "the sink's table has no key, and it lacks a row that upstream has deleted",
+            remedy=Remedy(
+                "sink.compare-keyless-table",
+                "Compare the table with upstream's. Without a key, upstream must send old values "
+                "(output-old-value = true of a changefeed, binlog_row_image = FULL of a server)",
+            ),
+            table=statement.table,
+            min_ts=statement.min_ts,
+            max_ts=statement.max_ts,
+        )
+
+
+@dataclass(slots=True)
+class RefusedRows:
+    """Collects the rows that the database refuses in one transaction.
+
+    ``execute`` runs a statement; after a RowRefused, ``roll_back`` undoes it back to the last ``savepoint``. If ``quarantined`` takes
+    refused rows, they are collected and all others are written; otherwise the first refused row ends the transaction. ``stored`` returns
+    the events that the quarantine has already: rows at the checkpoint are applied again after a restart, and refused again.
+    """
+
+    execute: Callable[[Statement], None]
+    savepoint: Callable[[], None]
+    roll_back: Callable[[], None]
+    quarantined: Quarantined | None
+    stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
+    refused: list[RejectedEvent] = field(default_factory=list)
+    _unexpected: int = 0
+    _uncounted: list[RejectedEvent] = field(default_factory=list)
+
+    @property
+    def _taker(self) -> Quarantined | None:
+        """What takes refused rows; None if nothing does."""
+        return self.quarantined if self.quarantined is not None and self.quarantined.takes_refused else None
+
+    def count_planned(self) -> None:
+        """Count the events that the planner quarantines. FatalSinkError if they are more than ``at_most``."""
+        for event in self.quarantined.events if self.quarantined is not None else ():
+            self._count(event)
+
+    def run(self, statement: Statement) -> int:
+        """Run a statement and return how many rows were written.
+
+        RowRefused if the statement does not know its rows; with the row's place if nothing takes refused rows.
+        """
+        source = statement.source_rows
+        if source is None:
+            self.execute(statement)
+            return statement.rows
+        # Also for a statement that will succeed: MySQL's REPLACE with a warning has already changed rows when it is judged.
+        self.savepoint()
+        try:
+            self.execute(statement)
+        except RowRefused as error:
+            self.roll_back()
+            if len(source.rows) == 1:
+                self._refuse(source, error)
+                return 0
+            rows = sum(map(self.run, source.halves()))
+            if self._taker is None:
+                raise  # the database took each half alone: no row can be named, but the statement was refused
+            return rows
+        return statement.rows
+
+    def _refuse(self, source: StatementRows, error: RowRefused) -> None:
+        self.refuse((*source.rows, *(event for events in source.earlier for event in events)), source.key, error)
+
+    def refuse(self, events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
+        """Quarantine all events that one row consists of, or raise its error at the place of the first."""
+        if self._taker is None or not isinstance(error, RowRefused):
+            raise error_of_event(error, events[0], key) from error
+        for event in events:
+            self.refused.append(replace(event, error=reason_of(error)))
+            self._count(self.refused[-1])
+
+    def _count(self, event: RejectedEvent) -> None:
+        """Count a rejected event. The quarantine is asked which of them it has only where all of them would be too many."""
+        at_most = None if self.quarantined is None else self.quarantined.at_most
+        self._uncounted.append(event)
+        if at_most is None or self._unexpected + len(self._uncounted) <= at_most:
+            return
+        stored = self.stored(event.place for event in self._uncounted)
+        self._unexpected += sum(event.place not in stored for event in self._uncounted)
+        self._uncounted.clear()
+        if self._unexpected > at_most:
+            raise FatalSinkError(
+                f"the database refuses more than {at_most} rows of one transaction",
+                remedy=Remedy(
+                    "sink.compare-refused-rows",
+                    "Compare the sink's tables with upstream's. `applier skip --ts … --table …` skips one upstream transaction",
+                ),
+                reason=event.error,
+                **event.facts,
+            )
+
 
 T = TypeVar("T")
 

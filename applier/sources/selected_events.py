@@ -9,13 +9,37 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, TableName
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
 from applier.model.position import Offset, Place, Stream
-from applier.model.rejected_event import WHOLE_RECORD
+from applier.model.rejected_event import WHOLE_RECORD, RejectedEvent
 from applier.selection import SelectedTable, TableSelection, select_ddl
 from applier.sources.compiled import intern_shape
-from applier.sources.placed_rows import gather_rows
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
+
+
+def gather_rows(events: Iterable[tuple[int, int, Placed | RejectedEvent]]) -> Iterator[PlacedRows | PlacedEvent]:
+    """Turn (offset, index, event) into what ``Placer.place_all`` yields: rows that follow one another become columns."""
+    rows: list[tuple[int, int, PlacedRow]] = []
+    for offset, index, event in events:
+        if isinstance(event, PlacedRow):
+            rows.append((offset, index, event))
+            continue
+        if rows:
+            yield rows_of(rows)
+            rows = []
+        yield PlacedEvent(offset, index, event)
+    if rows:
+        yield rows_of(rows)
+
+
+def rows_of(rows: list[tuple[int, int, PlacedRow]]) -> PlacedRows:
+    """Return the columns of at least one (offset, index, row)."""
+    offset, index, placed = zip(*rows, strict=True)
+    commit_ts, kind, shape, key, image = zip(*placed, strict=True)
+    shapes: dict[int, Shape] = {id(one): one for one in shape}
+    numbers = {identity: number for number, identity in enumerate(shapes)}
+    return PlacedRows(tuple(shapes.values()), [numbers[id(one)] for one in shape], commit_ts, kind, offset, index, key, image)
+
 
 MAX_TABLES: Final = 65_536
 """Tables that a placer remembers."""

@@ -16,7 +16,7 @@ from pyspark import SparkContext
 from applier.model.position import Ts
 from applier.model.seal import seal, unseal
 from applier.sinks.failpoint import reach
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.failure import UNANSWERED
 from applier.tasks.deal import REPORTS, Dealt, Sliced, deal, divide

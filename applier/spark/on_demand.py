@@ -10,7 +10,7 @@ from threading import Lock
 
 from applier.model.errors import ApplierError, InvariantViolation, SparkSessionLost
 from applier.model.range_report import RangeId
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import WriteOutcome
 from applier.spark.failure import RestartLimit, ranges_lost
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan

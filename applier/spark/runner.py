@@ -19,7 +19,7 @@ from pyspark import RDD, SparkContext
 from applier.model.errors import ApplierError, DamagedData, JobAborted
 from applier.model.range_report import RangeId
 from applier.model.seal import seal
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
 from applier.spark.batch import Batch, Batches, Shuffle, Slices, united

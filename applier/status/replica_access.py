@@ -18,13 +18,13 @@ from applier.model.errors import RetryableSinkError
 from applier.model.remedy import Remedy
 from applier.model.timeline import DIGITS, Timeline, iso_at
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.pause_table import PauseStore
+from applier.sinks.bookkeeping.owner_table import PauseStore
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.overview import StoredEnd
 from applier.sinks.quarantine import QuarantineEntry
 from applier.sinks.registry import bookkeeping_of, open_glance
-from applier.sinks.run_end import StoredEnd
 from applier.sinks.settings import SinkSettings
 
 FRESH_S: Final = 2.0

@@ -12,8 +12,7 @@ from applier.coordinator.streams import is_required
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.timeline import Timeline, moment_of
 from applier.model.topic_name import PartitionLimits
-from applier.sinks.overview import Overview
-from applier.sinks.run_end import StoredEnd
+from applier.sinks.overview import Overview, StoredEnd
 from applier.sources.kit import LogStatus, SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.run_document import rounded

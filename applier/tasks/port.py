@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from applier.model.errors import ApplierError
 from applier.model.range_report import RangeId
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import WriteOutcome
 from applier.tasks.listen import ListenOutcome, ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.prepare import PreparedSegment

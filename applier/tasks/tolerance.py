@@ -14,8 +14,8 @@ from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, SkippedStatement, TableName
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
-from applier.sources.placed_rows import gather_rows
 from applier.sources.port import Decoder, Placed, PlacedEvent, PlacedRows, Record, Unplaced
+from applier.sources.selected_events import gather_rows
 
 WAS_DDL: Final = "; it is a DDL: unless another partition has a readable copy, the sink lacks its effect, and later rows may not fit"
 MAYBE_DDL: Final = "; its content is not known: if it was a DDL, later rows may not fit the sink's tables"

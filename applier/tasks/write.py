@@ -15,8 +15,8 @@ from applier.model.position import Offset, Stream
 from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.model.remedy import Remedy
 from applier.planner import count_transactions
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.port import Decoder, RangeReader, Record
 from applier.tasks.handover import Failure, RangesEnd
 from applier.tasks.plan import PreparePlan, WritePlan

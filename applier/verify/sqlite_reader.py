@@ -14,10 +14,10 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.settings import SinkSettings
-from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.catalogue import StoredObject, describe, find_objects
 from applier.sinks.sqlite.errors import translate
 from applier.sinks.sqlite.names import quote
+from applier.sinks.sqlite.session import database_path
 from applier.verify.reader import DIGEST_BITS, NOTHING, Checksum, Key, Scope, TableChanged, Value
 from applier.verify.sqlite_text import StoredTable, summand
 from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable, TablePair

@@ -14,11 +14,10 @@ from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.rejected_event import EventPlace, RejectedEvent
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.port import Sink
-from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 
 SHOP = "applier_test_shop"
 TABLE = TableName(SHOP, "t")

@@ -8,8 +8,8 @@ from sqlalchemy import create_engine, make_url, text
 from applier.model.errors import SinkError
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPlace, KeptRecord, RejectedEvent
+from applier.sinks.progress import WriteState
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_outcome import WriteState
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status import replica_access
 from applier.status.replica_access import FRESH_S, SinkAccess

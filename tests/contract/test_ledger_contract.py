@@ -12,8 +12,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.sinks.bookkeeping import ledger as ledger_module
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.past_ddls import PastDdls
+from applier.sinks.bookkeeping.ledger import Ledger, PastDdls
 from applier.sinks.bookkeeping.quarantine import Quarantine
 from applier.sinks.ledger_entry import DdlState, LedgerKey
 from tests.contract.quarantining import store

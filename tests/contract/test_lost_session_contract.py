@@ -15,10 +15,10 @@ import stamina
 from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.mysql.session import roll_back
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql import heartbeat
+from applier.sinks.mysql import ownership as heartbeat
 from applier.sinks.mysql.session import open_comparison
+from applier.sinks.progress import WriteState
 from applier.sinks.registry import open_glance
-from applier.sinks.write_outcome import WriteState
 from applier.verify.mysql_reader import MysqlReader
 from applier.verify.reader import Sides
 from applier.verify.verification import attempt

@@ -19,11 +19,10 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.quarantine import KeptRecord, Quarantine
-from applier.sinks.overview import Overview, OwnerState
+from applier.sinks.overview import Overview, OwnerState, RunEnd
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
-from applier.sinks.run_end import RunEnd
 from applier.sinks.settings import SinkSettings
 from tests.contract.conftest import BOOKS_BY_DIALECT
 from tests.contract.quarantining import store

@@ -14,8 +14,8 @@ from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, PlanTarget, QuarantinePolicy, plan_bucket
 from applier.planner.statement import Phase, Statement
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key
 from tests.contract.replica_on_database import FEED, SHOP, DatabaseReplica
 

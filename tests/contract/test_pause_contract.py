@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection
 
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.pause_table import PauseStore
+from applier.sinks.bookkeeping.owner_table import PauseStore
 
 
 class Within:

@@ -19,10 +19,9 @@ from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.sinks.port import Sink
-from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.progress import Fence, ProgressCommit, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteState
 from applier.sources.changefeed import ChangefeedKit
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.kafka.settings import KafkaSettings

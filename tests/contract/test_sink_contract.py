@@ -14,8 +14,7 @@ from applier.model.errors import FatalSinkError, Fenced, NeedsOperator, UnknownO
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerKey
-from applier.sinks.progress import Fence
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import Fence, WriteState
 from tests.contract.replica_on_database import CREATE, SHOP, TABLE, DatabaseReplica, commit_at
 
 

@@ -18,12 +18,11 @@ from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.statement import Statement
-from applier.sinks.bookkeeping.named_queries import load_queries
+from applier.sinks.bookkeeping.bookkeeping import load_queries
 from applier.sinks.mysql.bookkeeping import DIALECT as MYSQL
-from applier.sinks.progress import Fence
+from applier.sinks.progress import Fence, WriteState
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.sqlite.bookkeeping import DIALECT as SQLITE
-from applier.sinks.write_outcome import WriteState
 from tests.contract.replica_on_database import FEED, TABLE, DatabaseReplica, commit_at
 
 KEPT = KeptRecord(b"key", b"'value\\\x00")

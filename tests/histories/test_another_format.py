@@ -15,8 +15,8 @@ from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.placed_rows import gather_rows
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
+from applier.sources.selected_events import gather_rows
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import STRICT, sqlite_replica
 

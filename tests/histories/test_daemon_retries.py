@@ -9,7 +9,7 @@ from applier.model.errors import JobAborted, RetryableSinkError
 from applier.replica import recovery
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.telemetry.observer import SilentObserver
 from tests.rig.absent_database import AbsentDatabase
 from tests.rig.faulty_sink import Faults, FaultySink

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import WriteState
 from applier.tasks import plan
 from tests.builders.handwritten import KEY, ONE, PLAIN, STRING_KEY, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column

@@ -6,7 +6,7 @@ import pytest
 import stamina
 
 from applier.model.errors import RetryableSinkError, UnknownOutcome
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.telemetry.observer import SilentObserver
 from tests.histories.test_any_history_ends_identical import assert_identical
 from tests.histories.test_rows_ahead import world

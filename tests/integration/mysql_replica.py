@@ -15,10 +15,9 @@ from applier.model.position import Ts
 from applier.planner.statement import Phase, Statement
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.mysql.writer import MysqlWriter
-from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.mysql.write_session import MysqlWriter
+from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome
 from applier.sources.ticdc.tso import physical_ms
 from tests.rig.clean_server import clean_server
 

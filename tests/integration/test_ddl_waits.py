@@ -13,8 +13,8 @@ from sqlalchemy import make_url
 from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql.ddl.execution import LOCK_WAIT_TIMEOUT
-from applier.sinks.mysql.ddl.sessions import sessions_with, wait_until_ended
+from applier.sinks.mysql.ddl.runner import LOCK_WAIT_TIMEOUT
+from applier.sinks.mysql.ddl.statement import sessions_with, wait_until_ended
 from applier.sources.ticdc.tso import ts_at
 from applier.telemetry.retries import retries_noted
 from tests.integration.mysql_replica import SHOP, Replica, definitions, engine, read, replica, run, states

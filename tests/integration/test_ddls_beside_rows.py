@@ -14,7 +14,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent, FoldedName
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.mysql.ddl import runner
-from applier.sinks.mysql.ddl.background import BackgroundDdl, BackgroundDdls
+from applier.sinks.mysql.ddl.runner import BackgroundDdl, BackgroundDdls
 from tests.integration.mysql_replica import SHOP, Replica, commit_at, read, replica, run, states
 from tests.integration.run_process import started, word
 from tests.rig.clean_server import clean_server

@@ -16,7 +16,8 @@ from applier.demo.simulator.operation import ActionType
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.position import Stream
 from applier.sinks.ledger_entry import DdlState
-from applier.sinks.mysql.ddl import execution, intents, runner
+from applier.sinks.mysql.ddl import intents, runner
+from applier.sinks.mysql.ddl import runner as execution
 from tests.builders.wire import column, head, record, text
 from tests.rig.ddl_case import CASES
 from tests.rig.fake_source import FakeSource

@@ -17,10 +17,9 @@ from applier.planner.port import WireColumn
 from applier.planner.statement import Phase, Statement
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.write_session import close_writer_sessions
-from applier.sinks.mysql.writer import MysqlWriter
+from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.settings import BulkLoad
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.database import Database

@@ -14,11 +14,12 @@ from sqlalchemy import text
 
 from applier.model.errors import Fenced, RetryableSinkError
 from applier.mysql.session import discard
-from applier.sinks.mysql import lock_wait, ownership
-from applier.sinks.mysql.lock_wait import LOCK_SLICE_S
+from applier.sinks.mysql import ownership
+from applier.sinks.mysql import ownership as lock_wait
+from applier.sinks.mysql.ownership import LOCK_SLICE_S
 from applier.sinks.mysql.registry import end_holder
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import WriteState
 from tests.integration.mysql_replica import LEASE_S, SHOP, Replica, clean, engine, read, replica, run, settings
 from tests.integration.run_process import started, stop, word
 

@@ -18,12 +18,10 @@ from applier.demo.simulator.producer import ProducerOptions
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.planner.statement import Statement
-from applier.sinks.mysql import shared_locks
-from applier.sinks.mysql.write_session import close_writer_sessions
-from applier.sinks.mysql.writer import MysqlWriter
-from applier.sinks.progress import Fence
+from applier.sinks.mysql import server_check as shared_locks
+from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
+from applier.sinks.progress import Fence, WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sinks.write_transaction import CHUNK_ATTEMPTS, WriteTransaction
 from applier.tasks import plan
 from applier.tasks.plan import SMALL_SEGMENT_ROWS

@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import WriteState
 from tests.integration.mysql_replica import SHOP, Replica, read, replica, run, settings
 from tests.rig.clean_server import drop_bookkeeping
 from tests.rig.least_privilege import make_user, statements_of

@@ -9,7 +9,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.mysql.session import discard
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import WriteState
 from tests.integration.mysql_replica import SHOP, clean, read, replica, run, settings
 from tests.rig.database import Database, Kind
 

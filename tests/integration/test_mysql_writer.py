@@ -18,10 +18,9 @@ from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.statement import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.write_session import close_writer_sessions
-from applier.sinks.mysql.writer import MysqlWriter
+from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
+from applier.sinks.progress import WriteState
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_outcome import WriteState
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
 from tests.integration.tcp_proxy import Proxy, proxy_to
 

@@ -7,7 +7,7 @@ import pytest
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.planner.table_check import DifferenceKind
-from applier.sinks.mysql.examination import examine
+from applier.sinks.mysql.server_check import examine
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, STRING_KEY, ddl, everywhere, log_of, resolved, row

@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.model.errors import RetryableSinkError, UnknownOutcome
 from applier.sinks.port import Writer
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 
 
 class DeathError(BaseException):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 from tests.rig.local_runner import LocalRunner
 
 MOST = 4

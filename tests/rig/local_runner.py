@@ -12,7 +12,7 @@ from applier.model.errors import ApplierError, JobAborted
 from applier.model.position import Ts
 from applier.model.range_report import RangeId
 from applier.model.segment import slice_holding
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.job import by_segment
 from applier.tasks.deal import REPORTS, deal, divide, partition_of

@@ -31,10 +31,9 @@ from applier.planner import STOP
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.failpoint import VARIABLE
 from applier.sinks.port import Sink
-from applier.sinks.progress import ProgressCommit
+from applier.sinks.progress import ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark import batch as slices
 from applier.spark.job import prepare_worker

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
-from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
+from applier.sinks.sqlite.catalogue import describe, examine, find_objects, read_definition
 from applier.sinks.sqlite.dialect import SqliteDialect
-from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.names import quote
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import open_engine

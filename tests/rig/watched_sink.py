@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.sinks.port import Writer
-from applier.sinks.write_outcome import WriteOutcome
+from applier.sinks.progress import WriteOutcome
 
 LOOKS: dict[int, Callable[[], None]] = {}
 """Writers cross to tasks as pickles; whom they call is looked up here."""

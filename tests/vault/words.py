@@ -2,8 +2,7 @@
 
 from sqlalchemy import BigInteger, LargeBinary, String, Text
 
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.dialect import BookkeepingDialect, ColumnTypes
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, BookkeepingDialect, ColumnTypes
 from applier.sinks.settings import SinkSettings
 
 WORDS = BookkeepingDialect(

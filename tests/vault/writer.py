@@ -12,9 +12,8 @@ from applier.model.errors import ApplierError, UnknownOutcome
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.prepared_table import read_pieces
-from applier.sinks.progress import Fence, ProgressCommit
+from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_outcome import WriteOutcome
 from applier.sinks.write_transaction import WriteTransaction
 from tests.vault.session import Vault, raw, translated
 

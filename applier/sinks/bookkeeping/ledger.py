@@ -2,6 +2,11 @@
 
 Its key is the identity of a DDL (ts, folded name, names touched). So copies, replays and other wordings of a DDL are one entry, and the
 pieces of a RENAME chain are several (DESIGN.md section 3). Statements inside the caller's transaction.
+
+``PastDdls`` reads what the ledger says about tables once: each later question reads only newer entries. A settled DDL does not change
+while the run owns the replica, so it is kept. DDLs at the ts of the question, whose siblings may still come, and all DDLs from the first
+unsettled one on are read again each time. After other changes (a reload, an operator between two runs) the run settles its intents, and
+then everything is read again.
 """
 
 import json
@@ -12,11 +17,14 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row
 
-from applier.ddl.table_history import PastDdl
+from applier.ddl.generated_name import Naming
+from applier.ddl.table_history import Past, PastDdl, TableHistory
+from applier.ddl.target import Target
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
-from applier.model.position import Ts
+from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
+from applier.model.segment import may_follow
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 
@@ -196,3 +204,30 @@ def _entry(row: Row[Any]) -> LedgerEntry:
         ended_at=None if row.ended_at is None else as_datetime(row.ended_at),
         error=row.error,
     )
+
+
+class PastDdls:
+    """The settled DDLs of one replica. Not thread-safe."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._kept: Past | None = None
+        self._since = NO_TS
+
+    def forget(self) -> None:
+        """Read everything again at the next question."""
+        self._kept, self._since = None, NO_TS
+
+    def history(self, connection: Connection, name: FoldedName, ts: Ts, rules: tuple[Target, Naming]) -> TableHistory:
+        """Return what the statements before a DDL at ``ts`` have made of a table. ``rules``: the sink's and upstream's."""
+        kept = self._kept
+        if kept is None or kept.rules != rules or not may_follow(ts, self._since):
+            kept, self._since = Past(*rules), NO_TS
+        read = self._ledger.history(connection, self._since)
+        upto = min([ts, *(past.ddl.commit_ts for past in read if past.is_open)])
+        later = [past for past in read if may_follow(past.ddl.commit_ts, upto)]
+        # By ts, so they are the last ones.
+        for past in read[: len(read) - len(later)]:
+            kept.add(past)
+        self._kept, self._since = kept, upto
+        return kept.history(name, later)

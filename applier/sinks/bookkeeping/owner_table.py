@@ -1,14 +1,20 @@
-"""Which run owns the replica, and the database sessions that it has open: the tables ``owner`` and ``owner_session``."""
+"""Which run owns the replica and with which sessions, its pause, and the dump it was loaded from.
 
+The tables ``owner``, ``owner_session``, ``pause`` and ``loaded_dump``. A pause outlives the run: a restarted daemon stays paused.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
 from applier.model.errors import Fenced
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
-from applier.sinks.overview import Owner
+from applier.model.position import Ts
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
+from applier.sinks.loaded_dump import LoadedDump
+from applier.sinks.overview import Owner, Pause
 
 
 class OwnerRow(NamedTuple):
@@ -95,3 +101,105 @@ def fenced(name: str, row: OwnerRow | None) -> Fenced:
         epoch=row.owner.epoch,
         silent_s=round(row.silent_s, 1),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PauseStore:
+    """The pause of one replica. Each call is a separate transaction; none needs ownership."""
+
+    bookkeeping: Bookkeeping
+    transactions: Transactions
+
+    def read(self) -> Pause | None:
+        """Return the pause; None if the replica is not paused. Cheap: a run asks each second."""
+        return self.transactions.read(lambda connection: read_pause(connection, self.bookkeeping), "reading whether the replica is paused")
+
+    def begin(self, said_by: str) -> Pause | None:
+        """Pause the replica; return the pause that was there before, which stays as it is."""
+
+        def work(connection: Connection) -> Pause | None:
+            before = read_pause(connection, self.bookkeeping)
+            if before is None:
+                self.bookkeeping.run(connection, "pause_begin", said_by=said_by)
+            return before
+
+        return self.transactions.change(work, "pausing or resuming the replica")
+
+    def end(self) -> Pause | None:
+        """Resume the replica; return the pause that has ended, None if there was none."""
+
+        def work(connection: Connection) -> Pause | None:
+            before = read_pause(connection, self.bookkeeping)
+            self.bookkeeping.run(connection, "pause_end")
+            return before
+
+        return self.transactions.change(work, "pausing or resuming the replica")
+
+
+def read_pause(connection: Connection, bookkeeping: Bookkeeping) -> Pause | None:
+    """Return the pause of the replica that ``bookkeeping`` is of."""
+    row = bookkeeping.run(connection, "pause_read").one_or_none()
+    return None if row is None else Pause(row.said_by, as_datetime(row.said_at))
+
+
+DONE: Final = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDumpStore:
+    """The dump of the replica that ``bookkeeping`` is of. Each call is a separate transaction; none needs ownership."""
+
+    bookkeeping: Bookkeeping
+    transactions: Transactions
+
+    def read(self) -> LoadedDump | None:
+        """Return the dump that this replica begins from; None: there is none."""
+        return self.transactions.read(self._read, "reading about the loaded dump")
+
+    def begin(self, dump: LoadedDump) -> None:
+        """Store that a load begins, in place of an earlier one."""
+        self._change(lambda connection: self._begin(connection, dump))
+
+    def end(self) -> None:
+        """Store that the load has ended well."""
+        self._change(self._end)
+
+    def declare(self, dump: LoadedDump) -> None:
+        """Store that other programs have loaded this dump, in place of an earlier entry. One transaction: no run may find half of it."""
+
+        def work(connection: Connection) -> None:
+            self._begin(connection, dump)
+            self._end(connection)
+
+        self._change(work)
+
+    def _change(self, work: Callable[[Connection], None]) -> None:
+        self.transactions.change(work, "writing about the loaded dump")
+
+    def _begin(self, connection: Connection, dump: LoadedDump) -> None:
+        # The replica has not begun: an earlier load has written whatever the ledger holds.
+        self.bookkeeping.run(connection, "ledger_forget_load")
+        self.bookkeeping.run(
+            connection,
+            "loaded_dump_begin",
+            start_ts=self.bookkeeping.number(dump.start_ts),
+            directory=dump.directory,
+            loader=dump.loader,
+            loaded_by=dump.loaded_by,
+        )
+
+    def _end(self, connection: Connection) -> None:
+        self.bookkeeping.run(connection, "loaded_dump_end")
+
+    def _read(self, connection: Connection) -> LoadedDump | None:
+        row = self.bookkeeping.run(connection, "loaded_dump_read").one_or_none()
+        if row is None:
+            return None
+        return LoadedDump(
+            start_ts=Ts(int(row.start_ts)),
+            directory=row.directory,
+            loader=row.loader,
+            loaded_by=row.loaded_by,
+            began_at=as_datetime(row.began_at),
+            ended_at=as_datetime(row.ended_at) if row.state == DONE else None,
+        )

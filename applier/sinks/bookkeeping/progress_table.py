@@ -1,10 +1,11 @@
-"""The progress of one replica, and the fence that guards it: the tables ``progress``, ``known_table`` and ``table_location``.
+"""The progress of one replica, and the fence that guards it: ``progress``, ``stream``, ``known_table`` and ``table_location``.
 
 Theory. ``epoch`` numbers the run that owns the replica, ``window_id`` the commits since ``begin``; together they are the fence. Every
 transaction that writes locks the progress row first, so two writers of one replica never overlap, and what an older epoch still sends
 finds another fence. ``window_id`` is never reset, so a replica has committed if it is above zero.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -13,14 +14,65 @@ from sqlalchemy import Connection
 
 from applier.model.errors import Fenced, InvariantViolation, RetryableSinkError, UnknownOutcome
 from applier.model.events import FoldedName
-from applier.model.position import Ts
+from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import steps_back
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
-from applier.sinks.bookkeeping.stream_table import StreamTable
-from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteState
+
+
+class StoredStream(NamedTuple):
+    """A stream's position, and Kafka's id of its topic ('': unknown)."""
+
+    topic_id: str
+    position: StreamPosition
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTable:
+    """The streams of the replica that ``bookkeeping`` is of."""
+
+    bookkeeping: Bookkeeping
+
+    def read(self, connection: Connection) -> Mapping[Stream, StoredStream]:
+        """Return all streams."""
+        return {
+            Stream(row.topic, row.partition_number): StoredStream(
+                row.topic_id,
+                StreamPosition(
+                    next_offset=Offset(row.next_offset), resolved_ts=Ts(int(row.resolved_ts)), applied_ts=Ts(int(row.applied_ts))
+                ),
+            )
+            for row in self.bookkeeping.run(connection, "stream_read")
+        }
+
+    def write(self, connection: Connection, commit: ProgressCommit) -> None:
+        """Store the positions of ``commit``."""
+        if not commit.positions:
+            return
+        # What is stored is read only for the sake of an id that nobody could ask for: there may be ten thousand rows. It is read under the
+        # lock of the progress row, so no other writer changes it before COMMIT.
+        is_known = all(stream.topic in commit.topic_ids for stream in commit.positions)
+        stored: Mapping[Stream, StoredStream] = {} if is_known else self.read(connection)
+        topic_ids = {stream.topic: entry.topic_id for stream, entry in stored.items()} | commit.topic_ids
+        wanted = {stream: StoredStream(topic_ids.get(stream.topic, ""), position) for stream, position in commit.positions.items()}
+        changed = [
+            {
+                "name": self.bookkeeping.name,
+                "topic": stream.topic,
+                "partition_number": stream.partition,
+                "topic_id": entry.topic_id,
+                "next_offset": entry.position.next_offset,
+                "resolved_ts": self.bookkeeping.number(entry.position.resolved_ts),
+                "applied_ts": self.bookkeeping.number(entry.position.applied_ts),
+            }
+            for stream, entry in wanted.items()
+            if stored.get(stream) != entry
+        ]
+        if changed:
+            connection.execute(self.bookkeeping.query("stream_write"), changed)
+
 
 MAX_READS = 10
 """How often an unlocked read is repeated because a writer committed in the middle of it."""

@@ -1,9 +1,10 @@
 """The bookkeeping of one replica as the driver and the commands use it: each call is a separate transaction, which the sink runs.
 
-Writers and DDLs use the tables beside this module inside their own transactions.
+Writers and DDLs use the tables beside this module inside their own transactions. ``read_overview`` reads the state of a replica without
+owning it, changing it or waiting for a writer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -12,22 +13,39 @@ from sqlalchemy import Connection
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.prepared_store import PreparedReader, PreparedStore
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions
+from applier.sinks.bookkeeping import migration
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.loaded_dump_table import LoadedDumpStore
 from applier.sinks.bookkeeping.migration import check
-from applier.sinks.bookkeeping.overview import read_overview
-from applier.sinks.bookkeeping.owner_table import OwnerRow
-from applier.sinks.bookkeeping.pause_table import PauseStore
+from applier.sinks.bookkeeping.owner_table import LoadedDumpStore, OwnerRow, OwnerTable, PauseStore, read_pause
 from applier.sinks.bookkeeping.prepared_table import PreparedTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable
-from applier.sinks.bookkeeping.quarantine import Quarantine
-from applier.sinks.bookkeeping.quarantine_store import QuarantineStore
+from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
 from applier.sinks.bookkeeping.replica_tables import ReplicaStore
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
-from applier.sinks.overview import Overview, OwnerState, OwnerView
-from applier.sinks.run_end import RunEnd
+from applier.sinks.overview import Overview, OwnerState, OwnerView, RunEnd
+
+
+def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[OwnerRow], OwnerView]) -> Overview:
+    """Read the bookkeeping of one replica; FatalSinkError if the tables are missing, or have another version.
+
+    ``judge`` decides, as this database shows it, whether the owner lives.
+    """
+    books = ledger.bookkeeping
+    migration.check(connection, books)
+    updated = connection.execute(books.query("progress_updated"), {"name": books.name}).scalar_one_or_none()
+    owner = OwnerTable(books).read(connection)
+    return Overview(
+        progress=ProgressTable(books).load(connection),
+        updated_at=None if updated is None else as_datetime(updated),
+        owner=None if owner is None else judge(owner),
+        undecided=tuple(ledger.intents(connection)),
+        quarantined=Quarantine(books).count(connection),
+        last_end=RunEndTable(books).read(connection),
+        pause=read_pause(connection, books),
+    )
+
 
 LEDGER: Final = "reading the ledger"
 

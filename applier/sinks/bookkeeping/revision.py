@@ -7,8 +7,7 @@ import sqlalchemy as sa
 from alembic import context, op
 from sqlalchemy.types import TypeEngine
 
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.dialect import ColumnTypes
+from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, ColumnTypes
 
 
 def bookkeeping() -> Bookkeeping:

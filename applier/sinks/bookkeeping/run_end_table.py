@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable
-from applier.sinks.run_end import RunEnd, StoredEnd
+from applier.sinks.overview import RunEnd, StoredEnd
 
 
 @dataclass(frozen=True, slots=True)

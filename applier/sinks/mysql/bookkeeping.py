@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy.dialects import mysql
 
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.dialect import REPLACE, BookkeepingDialect, ColumnTypes
+from applier.sinks.bookkeeping.bookkeeping import REPLACE, Bookkeeping, BookkeepingDialect, ColumnTypes
 from applier.sinks.settings import SinkSettings
 
 _BINARY: Final[Any] = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}

@@ -1,32 +1,202 @@
-"""Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch. How a run waits for the lock: ``lock_wait``.
+"""Owning a replica (DESIGN.md section 8): a named lock, a heartbeat, an epoch, and transactions that only the owner runs.
 
 The lock (``GET_LOCK``) is held by one session that cannot reconnect and that also runs the DDLs: while the server still executes a dead
 run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other run has become the
 owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
+
+A run waits for the lock until another run releases it, is dead, or is taken over. If the lock is free and the heartbeat stands still, the
+owner is dead: take over at once. If the lock is held and the heartbeat is older than the lease, the owner is frozen: end its sessions,
+which releases the lock.
+
+The heartbeat is a thread with its own session, because the owner's session may be busy with a DDL for hours. It decides nothing: it renews
+the heartbeat and records errors and a lost lock for the main thread.
 """
 
 import os
 import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
+from itertools import chain, repeat
+from threading import Event, Thread
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import stamina
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError
-from applier.mysql.errors import is_lost_session, translate
+from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError, SinkError, SinkFull, UnknownOutcome
+from applier.model.remedy import Remedy
+from applier.mysql.errors import ErrorVerdict, is_lost_session, meaning_of, translate
 from applier.mysql.queries import QUERIES
-from applier.mysql.session import ServerSession, discard, session_id, transaction
+from applier.mysql.session import ServerSession, discard, roll_back, session_id, transaction
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
-from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable
-from applier.sinks.mysql.heartbeat import Heartbeat
-from applier.sinks.mysql.lock_wait import LockWait
-from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder
+from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, SessionTable, fenced
+from applier.sinks.lock_wait_log import log_lock_wait
+from applier.sinks.mysql.registry import SessionRegistry, end_holder, lock_holder, release_lock, take_lock
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.overview import OwnerState, OwnerView
 from applier.sinks.settings import SCHEMA, SinkSettings
+
+BEATS_PER_LEASE = 10
+STILL_BEATS = 2
+"""Intervals without a beat after which a run that has lost its lock counts as dead."""
+
+
+def interval_s(lease_s: float) -> float:
+    """Return the time between two beats in seconds."""
+    return lease_s / BEATS_PER_LEASE
+
+
+class Heartbeat:
+    """Renews ``owner.heartbeat_at`` until stopped. ``error`` and ``is_lock_lost`` are read by the main thread."""
+
+    def __init__(self, settings: SinkSettings, bookkeeping: Bookkeeping, run_id: str, lock_name: str) -> None:
+        self._settings, self._bookkeeping, self._run_id, self._lock_name = settings, bookkeeping, run_id, lock_name
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="applier-heartbeat", daemon=True)
+        self._owner_session = 0
+        self.error: Exception | None = None
+        self.is_lock_lost = False
+
+    def start(self, owner_session: int) -> None:
+        """Start the heartbeat; ``owner_session`` is the session that holds the lock."""
+        self._owner_session = owner_session
+        self._thread.start()
+
+    def watch(self, owner_session: int) -> None:
+        """The session ``owner_session`` holds the lock again."""
+        self._owner_session = owner_session
+        self.is_lock_lost = False
+
+    def stop(self) -> None:
+        """Stop; returns when the thread has ended (within the lease, even if the server does not answer)."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        connection: ServerSession | None = None
+        while not self._stopped.wait(interval_s(self._settings.lease_s)) and self.error is None:
+            try:
+                connection = connection or open_session(self._settings, Purpose.BEAT)
+                self._beat(connection)
+            except (RetryableSinkError, SinkFull):
+                # The database is unreachable or full. Writers find that out themselves and stop after their retries; a beat is retried.
+                discard(connection)
+                connection = None
+            except Exception as error:  # noqa: BLE001 - nothing catches the errors of a thread: the main thread raises this one
+                self.error = error
+        discard(connection)
+
+    def _beat(self, connection: Connection) -> None:
+        try:
+            with transaction(connection):
+                is_mine = OwnerTable(self._bookkeeping).beat(connection, self._run_id)
+                owner = None if is_mine else OwnerTable(self._bookkeeping).read(connection)
+                # Read twice: the main thread may take the lock again, on another session, between the two.
+                watched = self._owner_session
+                if lock_holder(connection, self._lock_name) != watched and watched == self._owner_session:
+                    self.is_lock_lost = True
+        except (SQLAlchemyError, OSError) as error:
+            raise translate(error, "renewing the heartbeat") from error
+        if not is_mine:
+            raise fenced(self._bookkeeping.name, owner)
+
+
+LOCK_SLICE_S = 1
+"""Seconds for which the server waits for the lock before we look at the owner's heartbeat again."""
+ENDING_S = 30
+"""Seconds at least that the server gets to end a session: for a DDL it takes longer, until it has rolled back."""
+
+
+class _StoppedHeartbeat:
+    """Whether a heartbeat stood still for ``limit_s`` by our own clock. The database's clock may have been set back meanwhile."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._beat: datetime | None = None
+        self._since_s = 0.0
+
+    def is_seen(self, owner: OwnerRow | None, now_s: float) -> bool:
+        """Look once more; ``now_s`` is of our own clock, which never steps back."""
+        beat = None if owner is None else owner.owner.heartbeat_at
+        if beat != self._beat:
+            self._beat, self._since_s = beat, now_s
+        return beat is not None and now_s - self._since_s > self._limit_s
+
+
+@dataclass(frozen=True, slots=True)
+class LockWait:
+    """Waits for the lock ``lock_name`` of one replica. Database errors come through as SQLAlchemy's."""
+
+    settings: SinkSettings
+    bookkeeping: Bookkeeping
+    lock_name: str
+
+    def for_other_run(self, connection: Connection, own_token: str, *, take_over: bool) -> None:
+        """Take the lock on ``connection``. Fenced if another run is alive and keeps it for ``lock_timeout_s``.
+
+        ``own_token`` is the registered session that must not be ended; ``take_over`` ends a living owner too.
+        """
+        interval = interval_s(self.settings.lease_s)
+        # However short the timeout, it suffices to see that a dead run's heartbeat stands still.
+        deadline = time.monotonic() + max(self.settings.lock_timeout_s, (STILL_BEATS + 1) * interval)
+        is_ending = False
+        still = _StoppedHeartbeat(STILL_BEATS * interval)
+        for wait_s in chain([0], repeat(LOCK_SLICE_S)):
+            is_last = time.monotonic() > deadline  # before the look: however long the look lasts, what it sees counts
+            is_taken = take_lock(connection, self.lock_name, wait_s)
+            owner = self._owner(connection)
+            if is_taken and (take_over or self.is_dead(owner) or still.is_seen(owner, time.monotonic())):
+                return
+            if is_taken:
+                # Its owner lives and has only lost the lock: it must be able to take it again.
+                release_lock(connection, self.lock_name)
+                time.sleep(interval / 2)
+            elif take_over or (owner is not None and owner.silent_s > self.settings.lease_s):
+                if not is_ending:
+                    is_ending, is_last, deadline = True, False, time.monotonic() + self._ending_s
+                SessionRegistry(self.bookkeeping).end_others(connection, own_token)
+                end_holder(connection, self.lock_name)
+            if is_last:
+                raise fenced(self.settings.name, owner)
+            if wait_s == 0:
+                log_lock_wait(fenced(self.settings.name, owner))
+
+    def for_own_session(self, connection: Connection, run_id: str) -> None:
+        """Take the lock again for the run ``run_id``, whose former session the server is ending.
+
+        Fenced if another run has become the owner; RetryableSinkError if the server takes long to end the session.
+        """
+        deadline = time.monotonic() + self._ending_s
+        is_taken = False
+        while not is_taken:
+            is_last = time.monotonic() > deadline  # as above
+            is_taken = take_lock(connection, self.lock_name, LOCK_SLICE_S)
+            owner = self._owner(connection)
+            if owner is None or owner.run_id != run_id:
+                raise fenced(self.settings.name, owner)
+            if is_last and not is_taken:
+                message = "the server is still ending this run's former session, which holds the replica lock"
+                remedy = Remedy("mysql.wait-for-rollback", "Wait until the server has rolled back what that session did")
+                raise RetryableSinkError(message, remedy=remedy, replica=self.settings.name)
+
+    def is_dead(self, owner: OwnerRow | None) -> bool:
+        """Return whether the owner is dead, given that the lock is free."""
+        return owner is None or owner.silent_s > STILL_BEATS * interval_s(self.settings.lease_s)
+
+    @property
+    def _ending_s(self) -> float:
+        return max(self.settings.lock_timeout_s, ENDING_S)
+
+    def _owner(self, connection: Connection) -> OwnerRow | None:
+        with transaction(connection):
+            return OwnerTable(self.bookkeeping).read(connection)
 
 
 def lock_name(settings: SinkSettings) -> str:
@@ -225,3 +395,44 @@ class Ownership:
 def _may_claim_again(error: Exception) -> bool:
     # A lost session holds no lock: the attempt begins with a new one.
     return isinstance(error, RetryableSinkError) and not is_lost_session(error)
+
+
+T = TypeVar("T")
+
+
+def commit_owned(ownership: Ownership, retries: int, work: Callable[[Connection], T], doing: str, **facts: Any) -> T:
+    """Run ``work`` and COMMIT on the owner's session; return what ``work`` returned.
+
+    What was rolled back is retried, at most ``retries`` times, on a new session if the old one is lost. UnknownOutcome if the answer to
+    COMMIT was lost; Fenced if another run has become the owner; other errors of ``work`` come through.
+    """
+    for attempt in stamina.retry_context(on=RetryableSinkError, attempts=retries + 1, timeout=None):
+        with attempt:
+            # Not before the first attempt: the check costs a round trip, and a lost session is found by the work itself.
+            if attempt.num > 1:
+                ownership.ensure()
+            return _once(ownership.connection, work, doing, facts)
+    raise RetryableSinkError("retries ended without an outcome", doing=doing)
+
+
+def _once(connection: Connection, work: Callable[[Connection], T], doing: str, facts: dict[str, Any]) -> T:
+    is_sent = False
+    try:
+        result = work(connection)
+        is_sent = True
+        connection.commit()
+    except (SQLAlchemyError, OSError) as error:
+        roll_back(connection)
+        raise _judged(error, doing, facts, is_sent=is_sent) from error
+    except BaseException:
+        roll_back(connection)
+        raise
+    return result
+
+
+def _judged(error: Exception, doing: str, facts: dict[str, Any], *, is_sent: bool) -> SinkError:
+    ours = translate(error, doing, **facts)
+    # After COMMIT was sent, only these codes say that the server has rolled back.
+    if is_sent and meaning_of(error).verdict is not ErrorVerdict.RETRY:
+        return UnknownOutcome("the answer to COMMIT was lost", doing=doing, code=ours.facts.get("code"), **facts)
+    return ours

@@ -1,25 +1,140 @@
-"""Examines the server of a sink before a run: its version, the settings that matter, and the user's privileges."""
+"""Examines the server of a sink before a run: its version and settings, the user's privileges, its tables, foreign keys and shared locks.
 
-from collections.abc import Iterator
+The number of statements about tables does not depend on the number of tables. Errors of the database come out as SQLAlchemy's.
+
+With ``consistency = "row"`` writers share a lock on the progress row and on each other's window. Two servers take the statement and give no
+such lock: TiDB's shared lock is none, and in a Galera cluster a lock is known to one node only, while transactions of others are certified
+by the rows that they change. There a late writer could commit after the progress has passed it, so such servers are refused.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.ddl.generated import unportable_columns
 from applier.model.errors import ConfigError
-from applier.model.events import TableName
+from applier.model.events import FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.remedy import Remedy
-from applier.mysql.grants import Grants, account_of, grant
+from applier.mysql.catalogue import RULES, Row, known_of, read_structures, read_view, unportable_unique_indexes
+from applier.mysql.grants import Grants, TriggerVisibility, account_of, grant
+from applier.mysql.names import spellings
 from applier.mysql.queries import QUERIES
-from applier.mysql.session import discard, limits
+from applier.mysql.session import discard, limits, read_named
 from applier.mysql.session_variables import SQL_MODE, zone_on_server
+from applier.mysql.structure import TableStructure
+from applier.planner.ordered_rows import KeyLink
+from applier.planner.table_check import FoldingColumn, SinkTable
 from applier.sinks.kit import SinkDemand
 from applier.sinks.mysql.bulk_write import takes_loads
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.shared_locks import refuse_unshared_locks
 from applier.sinks.settings import BulkLoad, SinkSettings
+
+_ENGINES: Final = text("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")
+_LABELS: Final = frozenset({"enum", "set"})
+"""Types whose values are numbers, although their labels have a collation."""
+
+
+def examine(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+    """Examine the tables that exist, views and the like too."""
+    structures = read_structures(connection, tables)
+    if not structures:
+        return {}
+    engines = frozenset(str(engine).casefold() for engine in connection.scalars(_ENGINES))
+    # information_schema.TRIGGERS is empty for a user without TRIGGER: "no triggers" would be a guess.
+    visibility = TriggerVisibility.of(connection)
+    names = {name.fold(): name for name in tables}
+    return {
+        folded: _examined(names[folded], structure, engines, shows_triggers=visibility.shows(names[folded]))
+        for folded, structure in structures.items()
+    }
+
+
+def _examined(name: TableName, structure: TableStructure, engines: frozenset[str], *, shows_triggers: bool) -> SinkTable:
+    unique = {part.column.casefold() for index in structure.indexes if index.unique for part in index.parts if part.column is not None}
+    # Other columns may have any collation: only a unique index makes two rows one.
+    keys = [
+        FoldingColumn(column.name, column.collation)
+        for column in structure.columns
+        if column.collation and column.name.casefold() in unique and column.data_type not in _LABELS
+    ]
+    return SinkTable(
+        name=name,
+        kind=structure.kind.upper(),
+        engine=structure.engine,
+        has_transactions=structure.engine.casefold() in engines,
+        triggers=tuple(sorted(trigger.name for trigger in structure.triggers)),
+        shows_triggers=shows_triggers,
+        folding=tuple(key for key in keys if _folds(key.collation)),
+        unportable=tuple(unportable_columns(known_of(structure))),
+        unportable_indexes=tuple(unportable_unique_indexes(structure)),
+        padding=tuple(key for key in keys if not _folds(key.collation) and _pads(key.collation)),
+    )
+
+
+def _folds(collation: str) -> bool:
+    """Return whether a collation may treat texts as equal that differ in more than trailing spaces: all but the binary ones may."""
+    return collation != "binary" and not collation.endswith("_bin")
+
+
+def _pads(collation: str) -> bool:
+    """Return whether a binary collation ignores trailing spaces: all do but ``binary``, ``utf8mb4_0900_bin`` and MariaDB's ``nopad``."""
+    return collation not in {"binary", "utf8mb4_0900_bin"} and "_nopad_" not in collation
+
+
+VERSION: Final = text("SELECT VERSION()")
+GALERA: Final = text("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'wsrep_provider')")
+
+
+def refuse_unshared_locks(connection: Connection) -> None:
+    """Raise ConfigError, with the server's name, if its shared locks do not hold."""
+    variables = {str(name).casefold(): str(value).casefold() for name, value in connection.execute(GALERA)}
+    server = server_without_shared_locks(str(connection.execute(VERSION).scalar_one()), variables)
+    if server is not None:
+        raise ConfigError(
+            f'sink.consistency = "row" cannot be used with {server}: its shared locks do not stop a late writer',
+            remedy=Remedy("mysql.set-transaction-consistency", 'Set sink.consistency = "transaction"'),
+            server=server,
+        )
+
+
+def server_without_shared_locks(version: str, variables: dict[str, str]) -> str | None:
+    """Return the name of a server whose shared locks do not hold; None for others."""
+    if "tidb" in version.casefold():
+        return "TiDB"
+    # MariaDB knows both variables without a cluster, too.
+    is_cluster = variables.get("wsrep_on") in {"on", "1"} and variables.get("wsrep_provider", "none") not in {"", "none"}
+    return "a Galera cluster" if is_cluster else None
+
+
+_ALL: Final = f"SELECT * FROM {RULES.source}"  # noqa: S608 - constants
+
+
+def foreign_keys(connection: Connection, tables: Collection[TableName] | None) -> list[KeyLink] | None:
+    """Return the foreign keys of some tables (None: of all of the server); None on TiDB."""
+    if "tidb" in str(connection.scalar(QUERIES["version"])).casefold():
+        return None
+    if tables is None:
+        return _links(read_named(connection, _ALL))
+    found = read_view(connection, RULES, set(spellings(connection, tables).values()))
+    return _links(row for rows in found.values() for row in rows)
+
+
+def _links(rows: Iterable[Row]) -> list[KeyLink]:
+    return [
+        KeyLink(
+            row["CONSTRAINT_NAME"],
+            TableName(row["CONSTRAINT_SCHEMA"], row["TABLE_NAME"]).fold(),
+            TableName(row["UNIQUE_CONSTRAINT_SCHEMA"], row["REFERENCED_TABLE_NAME"]).fold(),
+            row["DELETE_RULE"],
+            row["UPDATE_RULE"],
+        )
+        for row in rows
+    ]
+
 
 PACKET: Final = 16 * 1024**2
 """TiDB's rows have 6 MiB at the most by default; as hexadecimal digits that is twice as much."""

@@ -21,24 +21,19 @@ from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
+from applier.sinks.bookkeeping.ledger import PastDdls
 from applier.sinks.bookkeeping.owner_table import OwnerRow
-from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.bookkeeping import DIALECT, bookkeeping_of
 from applier.sinks.mysql.bulk_write import takes_loads
 from applier.sinks.mysql.ddl.runner import DdlRunner
 from applier.sinks.mysql.ddl.statement import run_loaded
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.examination import examine
-from applier.sinks.mysql.foreign_keys import foreign_keys
-from applier.sinks.mysql.owner_transaction import commit_owned
-from applier.sinks.mysql.ownership import Ownership
-from applier.sinks.mysql.prepared_reader import MysqlPreparedReader
+from applier.sinks.mysql.ownership import Ownership, commit_owned
 from applier.sinks.mysql.registry import release_lock, take_lock
+from applier.sinks.mysql.server_check import examine, foreign_keys, refuse_unshared_locks
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.shared_locks import refuse_unshared_locks
-from applier.sinks.mysql.write_session import close_writer_sessions
-from applier.sinks.mysql.writer import MysqlWriter
+from applier.sinks.mysql.write_session import MysqlPreparedReader, MysqlWriter, close_writer_sessions
 from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.reserved import Reserved

@@ -1,11 +1,11 @@
-"""The sessions of MySQL's writers: one per process and sink, kept from one segment to the next.
+"""The sessions of MySQL's writers: one per process and sink, kept from one segment to the next. One segment is one transaction.
 
-Its transaction begins with the statement that locks the progress row (autocommit is off).
+The transaction begins with the statement that locks the progress row (autocommit is off).
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,16 +13,40 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.model.errors import ApplierError, SinkError, UnknownOutcome
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
-from applier.mysql.session import ServerSession, discard, execute_text, read_rows, roll_back
+from applier.mysql.session import ServerSession, discard, execute_text, read_rows, roll_back, transaction
 from applier.planner.statement import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.bookkeeping.prepared_table import read_pieces
 from applier.sinks.bookkeeping.progress_table import FenceState
-from applier.sinks.deleted_rows import check_deleted
+from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.warnings import judge_warnings
+from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
+from applier.sinks.quarantine import Quarantined
 from applier.sinks.settings import SinkSettings
+from applier.sinks.write_transaction import WriteTransaction, check_deleted
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlPreparedReader:
+    """A ``PreparedReader``. Picklable; connects for each transaction that it reads."""
+
+    settings: SinkSettings = field(repr=False)
+
+    def read(self, place: int) -> Iterator[bytes]:
+        """Yield the pieces of a transaction."""
+        settings = self.settings
+        connection = open_session(settings, Purpose.CONTROL)
+        try:
+            with transaction(connection):
+                yield from read_pieces(bookkeeping_of(settings), connection, place)
+        except (SQLAlchemyError, OSError) as error:
+            raise translate(error, "reading a prepared transaction", replica=settings.name) from error
+        finally:
+            discard(connection)
+
 
 _kept: dict[tuple[int, SinkSettings], ServerSession] = {}
 """One session per process and sink. The process is part of the key: a forked one must not use its parent's."""
@@ -137,3 +161,25 @@ def _key(settings: SinkSettings) -> tuple[int, SinkSettings]:
 def _unknown(ours: SinkError, error: Exception) -> UnknownOutcome:
     message = "the answer to COMMIT was lost: the write may or may not have happened"
     return UnknownOutcome(message, cause=ours.message, code=ours.facts.get("code", code_of(error)))
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlWriter:
+    """Writes segments of one replica. Picklable; its session lives in the process that writes."""
+
+    settings: SinkSettings
+
+    def write(
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
+    ) -> WriteOutcome:
+        """Write one segment: see ``Writer.write``."""
+        return self._transaction.write(fence, statements, commit, quarantined)
+
+    def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
+        """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
+        return self._transaction.write_rows(fence, statements, at_once=at_once)
+
+    @property
+    def _transaction(self) -> WriteTransaction:
+        bookkeeping = bookkeeping_of(self.settings)
+        return WriteTransaction(bookkeeping, MysqlWriteSessions(self.settings, bookkeeping))

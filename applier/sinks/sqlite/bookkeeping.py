@@ -8,8 +8,7 @@ from typing import Final
 
 from sqlalchemy import BLOB, BigInteger, Text
 
-from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.dialect import REPLACE, BookkeepingDialect, ColumnTypes
+from applier.sinks.bookkeeping.bookkeeping import REPLACE, Bookkeeping, BookkeepingDialect, ColumnTypes
 from applier.sinks.settings import SinkSettings
 
 

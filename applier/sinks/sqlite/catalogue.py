@@ -2,28 +2,40 @@
 
 Tables that the applier did not create (no comments) can be written to and described, but not altered: their MySQL types are unknown.
 Names are compared without regard to case, as TiDB does; SQLite alone would do so for ASCII only.
+
+Every table of the file has transactions. Foreign keys do nothing: each session of the applier sets ``PRAGMA foreign_keys = OFF``. The file
+keeps every index, so upstream's names for unnamed indexes are written into each DDL before it is translated.
 """
 
 import re
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final
 
+from sqlalchemy import Connection
+
+from applier.ddl import parse_ddl
 from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
 from applier.ddl.column_type import TypeFamily
-from applier.ddl.generated import Known, KnownColumn
+from applier.ddl.generated import Known, KnownColumn, unportable_columns
+from applier.ddl.generated_name import MYSQL_NAMING, TIDB_NAMING, TableNames, with_generated_names
+from applier.ddl.stated_keys import depends_on_names
 from applier.ddl.table import PRIMARY, ColumnDefinition, DefaultKind, IndexDefinition, IndexPart, TableDefinition
+from applier.ddl.target import UPSTREAM
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import NeedsOperator
-from applier.model.events import FoldedName, TableName
+from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.table_check import UniqueIndex
+from applier.planner.table_check import FoldingColumn, SinkTable, UniqueIndex
+from applier.sinks.bookkeeping.ledger import PastDdls
 from applier.sinks.sqlite.create_statement import MARK
 from applier.sinks.sqlite.literal_value import literal_default
 from applier.sinks.sqlite.literals import blob, plain
 from applier.sinks.sqlite.names import compose, quote, table_name, upstream_index
+from applier.sinks.sqlite.session import raw
 from applier.sinks.sqlite.stored_value import Inexact
 
 FOREIGN: Final = "sqlite "
@@ -282,3 +294,50 @@ def _unique_keys(connection: sqlite3.Connection, stored: str) -> list[tuple[str,
     ).fetchall()
     keys = [tuple(part.column for part in _plain_parts(connection, name)) for (name,) in names]
     return [key for key in keys if all(key)]
+
+
+_TRIGGERS: Final = "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+_FOLDING: Final = (
+    "SELECT DISTINCT x.name, x.coll FROM pragma_index_list(?) AS l, pragma_index_xinfo(l.name) AS x "
+    "WHERE l.\"unique\" AND x.key AND x.name IS NOT NULL AND upper(x.coll) <> 'BINARY'"
+)
+
+
+def examine(connection: sqlite3.Connection, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
+    """Examine the tables that exist, and the views that bear their names."""
+    objects = find_objects(connection)
+    triggers: dict[str, list[str]] = {}
+    for table, trigger in connection.execute(_TRIGGERS):
+        triggers.setdefault(table.casefold(), []).append(trigger)
+    found = [objects[name.fold()] for name in tables if name.fold() in objects]
+    return {entry.name.fold(): _examined(connection, entry, triggers.get(entry.stored.casefold(), [])) for entry in found}
+
+
+def _examined(connection: sqlite3.Connection, entry: StoredObject, triggers: list[str]) -> SinkTable:
+    if entry.is_view:
+        return SinkTable(name=entry.name, kind="VIEW")
+    folding = tuple(FoldingColumn(*row) for row in connection.execute(_FOLDING, (entry.stored,)))
+    unportable = tuple(unportable_columns(known_columns(connection, entry)))
+    return SinkTable(name=entry.name, engine="SQLite", triggers=tuple(triggers), folding=folding, unportable=unportable)
+
+
+def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent) -> DdlEvent:
+    """Return the DDL with upstream's names in its text."""
+    naming, before = MYSQL_NAMING if ddl.is_of_log else TIDB_NAMING, TableNames()
+    statement = parse_ddl(ddl)
+    if statement is not None and statement.needs and depends_on_names(ddl.query):
+        name = statement.needs[0].fold()
+        entry = find_objects(raw(connection)).get(name)
+        definition = None if entry is None else read_definition(raw(connection), entry)
+        history = past.history(connection, name, ddl.commit_ts, (UPSTREAM, naming))
+        before = TableNames({} if definition is None else _index_columns(definition), history.foreign_keys)
+    return replace(ddl, query=with_generated_names(ddl.query, before, naming))
+
+
+def _index_columns(table: TableDefinition) -> dict[str, tuple[str, ...]]:
+    indexes = {index.name: index.parts for index in table.indexes} | {PRIMARY: table.primary_key}
+    return {name.casefold(): _columns(parts) for name, parts in indexes.items()}
+
+
+def _columns(parts: Sequence[IndexPart]) -> tuple[str, ...]:
+    return tuple(part.column.casefold() for part in takewhile(lambda part: part.column and not part.prefix, parts))

@@ -5,26 +5,108 @@ as a comment after the column (``"status" TEXT NOT NULL /*: enum('new','paid') N
 the CREATE INDEX: it can never part from the table, it is written in the same transaction, and ``.schema`` shows it. ``catalogue.py`` reads
 it back.
 
-An index of an expression that SQLite does not compute as MySQL does is made empty (``WHERE 0``), unless it is unique: it costs nothing, no
-row depends on it, and a later DDL finds it.
+``applier.ddl.portable_expression`` knows which expressions of generated columns and functional indexes SQLite computes exactly as MySQL
+does, and which conversions of their values are exact; this module writes them. MySQL always converts the value to the column's type, SQLite
+only as written here. An index of any other expression is made empty (``WHERE 0``), unless it is unique: it costs nothing, no row depends on
+it, and a later DDL finds it. The values of such a STORED column come with the rows: it is a plain column, under upstream's definition.
+Every other case stops with NeedsOperator.
 
-The values of a STORED column that SQLite does not compute as MySQL does come with the rows: it is a plain column, under upstream's
-definition.
-
-NOT NULL columns carry no DEFAULT in SQLite: ``REPLACE`` would silently put it in the place of a NULL that does not fit.
+NOT NULL columns carry no DEFAULT in SQLite: ``REPLACE`` would silently write it instead of a NULL that does not fit.
 """
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
+from sqlglot import exp
+
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.ddl.portable_expression import portable
+from applier.ddl.portable_expression import ARITHMETIC, COMPARISON, LOGIC, Columns, Kind, PortableExpression, portable
+from applier.ddl.remedy import BY_HAND
 from applier.ddl.table import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
 from applier.model.errors import NeedsOperator
 from applier.model.remedy import Remedy
-from applier.sinks.sqlite.affinity import affinity
-from applier.sinks.sqlite.expression import translate
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
+from applier.sinks.sqlite.stored_value import MAX_SIGNED, affinity
+
+_INTEGERS: Final = (TypeFamily.INTEGER, TypeFamily.BIT)
+
+
+def stored(text: str, value: PortableExpression, column: ColumnType) -> str:
+    """Return the value as ``column`` stores it. ``text`` is the SQL of ``value``."""
+    # The value is a column's own, of the same type: nothing converts it.
+    if value.sources == frozenset({column}):
+        return text
+    if column.family is TypeFamily.CHARACTER:
+        return _characters(text, column)
+    if value.kind is Kind.NUMBER:
+        return _number(text, column)
+    # A DATETIME from a DATE begins with the day.
+    fraction = "." + "0" * column.scale if column.scale else ""
+    return f"({text} || ' 00:00:00{fraction}')"
+
+
+def _number(text: str, column: ColumnType) -> str:
+    """A value out of range was cut to the range upstream, or refused there. Of 64 bits, a STRICT table refuses what is too great."""
+    if column.family in _INTEGERS:
+        return f"max({column.lowest},min({column.highest},{text}))" if column.highest < MAX_SIGNED else text
+    if column.family is TypeFamily.DOUBLE:
+        return text
+    digits = f"CAST({text} AS TEXT)"
+    return f"({digits} || '.{'0' * column.scale}')" if column.scale else digits
+
+
+def _characters(text: str, column: ColumnType) -> str:
+    """CHAR loses trailing spaces; what is too long was cut off upstream, or refused there."""
+    if column.max_characters is not None:
+        text = f"substr({text},1,{column.max_characters})"
+    return f"rtrim({text},' ')" if column.base == "char" else text
+
+
+_SIGNS: Final = {**ARITHMETIC, **COMPARISON, **LOGIC}
+
+
+def translate(expression: str, columns: Columns, stored_as: ColumnType | None = None) -> Sql:
+    """Translate a MySQL expression over ``columns`` (by casefolded name); NeedsOperator if SQLite cannot compute it exactly.
+
+    ``stored_as``: the type of the generated column, which converts the value; None where nothing stores it.
+    """
+    value = portable(expression, columns, stored_as)
+    if value is None:
+        raise NeedsOperator("SQLite cannot compute this expression exactly as MySQL does", remedy=BY_HAND, expression=expression)
+    text = _render(value.tree)
+    return Sql(text if stored_as is None else stored(text, value, stored_as))
+
+
+def _render(node: exp.Expr) -> str:
+    """Return an expression that is portable in SQLite's words."""
+    render = _RENDERERS.get(type(node))
+    # An overflow becomes a REAL, which the STRICT column refuses.
+    return render(node) if render is not None else f"({_render(node.this)} {_SIGNS[type(node)]} {_render(node.expression)})"
+
+
+def _literal(node: exp.Expr) -> str:
+    return "'" + node.name.replace("'", "''") + "'" if node.is_string else node.name
+
+
+def _coalesce(node: exp.Expr) -> str:
+    return "coalesce(" + ",".join(map(_render, (node.this, *node.expressions))) + ")"
+
+
+def _if(node: exp.Expr) -> str:
+    return f"iif({_render(node.this)},{_render(node.args['true'])},{_render(node.args['false'])})"
+
+
+_RENDERERS: Final[dict[type[exp.Expr], Callable[[exp.Expr], str]]] = {
+    exp.Paren: lambda node: f"({_render(node.this)})",
+    exp.Column: lambda node: quote(node.name),
+    exp.Literal: _literal,
+    exp.Neg: lambda node: f"-({_render(node.this)})",
+    exp.Concat: lambda node: "(" + " || ".join(map(_render, node.expressions)) + ")",
+    exp.Coalesce: _coalesce,
+    exp.If: _if,
+}
+
 
 MARK: Final = "/*:"
 EMPTY: Final = "0"

@@ -11,9 +11,8 @@ from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
-from applier.sinks.sqlite.address import database_path, read_file_url
 from applier.sinks.sqlite.bookkeeping import bookkeeping_of
-from applier.sinks.sqlite.session import glancing, require_file_place
+from applier.sinks.sqlite.session import database_path, glancing, read_file_url, require_file_place
 from applier.sinks.sqlite.sink import SqliteSink
 
 

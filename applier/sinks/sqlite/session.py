@@ -1,4 +1,4 @@
-"""Opens the file: one kind of connection for driver and executors.
+"""Opens the file: which URLs are allowed, and one kind of connection for driver and executors.
 
 With WAL, readers do not wait while the applier writes; ``synchronous = FULL`` makes every COMMIT durable. Python's transactions are off:
 ``BEGIN IMMEDIATE`` takes the write lock before the fence is read, so two writers never decide on the same progress row.
@@ -17,11 +17,43 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from applier.database.address import BadAddress, parse_address
 from applier.database.single_session import SingleSession, never_replace
-from applier.model.errors import FatalSinkError
+from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.remedy import Remedy
-from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.errors import translate
+
+DRIVERS: Final = ("sqlite", "sqlite+pysqlite")
+FORM: Final = "sqlite:///file.db"
+FILE_FORM: Final = Remedy(
+    "sink.write-sqlite-url", "Write sqlite:///replica.db, or sqlite:////var/lib/applier/replica.db for an absolute path"
+)
+
+
+def read_file_url(text: str) -> URL:
+    """Return the URL of a file; BadAddress for everything else, which executors could not share."""
+    url, options = parse_address(text, FILE_FORM)
+    if url.host or url.username or url.password or url.port:
+        raise BadAddress("names a host, but a SQLite file has none", FILE_FORM)
+    if not url.database or url.database == ":memory:" or ("mode", "memory") in options:
+        raise BadAddress("names no file", Remedy("sink.use-file", f"A database in memory would lose the progress. {FILE_FORM}"))
+    if url.database.startswith("file:"):
+        raise BadAddress("names the file as a URI (file:…)", FILE_FORM)
+    if options:
+        raise BadAddress(
+            f"has an option, but a SQLite sink has none: {options[0][0]!r}",
+            Remedy("sink.remove-sqlite-options", "Remove it: the applier opens the file itself"),
+        )
+    return url
+
+
+def database_path(url: str) -> Path:
+    """Return the absolute path of ``sqlite:///replica.db``; ConfigError for anything but a file."""
+    try:
+        return Path(str(read_file_url(url).database)).absolute()
+    except BadAddress as bad:
+        raise ConfigError(f"the sink's url {bad.problem}", remedy=bad.remedy) from None
+
 
 OLDEST: Final = (3, 37, 0)
 """STRICT tables came with 3.37."""

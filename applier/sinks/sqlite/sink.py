@@ -23,8 +23,8 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs
+from applier.sinks.bookkeeping.ledger import PastDdls
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable
-from applier.sinks.bookkeeping.past_ddls import PastDdls
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
@@ -34,17 +34,14 @@ from applier.sinks.reserved import Reserved
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sql_sink import SqlSink
 from applier.sinks.sqlite import catalogue
-from applier.sinks.sqlite.address import database_path
 from applier.sinks.sqlite.bookkeeping import bookkeeping_of
+from applier.sinks.sqlite.catalogue import examine, with_upstream_names
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.errors import commit_failed
-from applier.sinks.sqlite.examination import examine
 from applier.sinks.sqlite.ownership import FileLock
-from applier.sinks.sqlite.prepared_reader import SqlitePreparedReader
 from applier.sinks.sqlite.schema_change import apply_ddl
-from applier.sinks.sqlite.session import open_engine, raw, require_file_place, snapshot, transaction
-from applier.sinks.sqlite.upstream_names import with_upstream_names
-from applier.sinks.sqlite.writer import SqliteWriter
+from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
+from applier.sinks.sqlite.write_session import SqlitePreparedReader, SqliteWriter
 
 T = TypeVar("T")
 

@@ -1,4 +1,11 @@
-"""What a value becomes when a column of another type stores it. Each function raises ``Inexact`` where the result is not certain."""
+"""How SQLite stores MySQL's column types, and what a value becomes when a column of another type stores it.
+
+Tables are STRICT, so SQLite refuses what does not fit instead of converting it. Affinity decides what stays exact: INTEGER holds signed
+64 bits; BIGINT UNSIGNED and BIT(64) are ANY, which converts nothing, and their values above 2^63-1 are decimal text (as a number SQLite
+would make them floating point); DECIMAL, dates and times are TEXT; FLOAT and DOUBLE are REAL; ENUM and SET are the TEXT of their labels.
+
+Each conversion raises ``Inexact`` where the result is not certain.
+"""
 
 import re
 import struct
@@ -6,7 +13,22 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final, TypeAlias
 
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.sinks.sqlite.affinity import MAX_SIGNED
+
+MAX_SIGNED: Final = 2**63 - 1
+
+
+def affinity(column: ColumnType) -> str:
+    """Return the type of the SQLite column."""
+    match column.family:
+        case TypeFamily.INTEGER | TypeFamily.BIT | TypeFamily.YEAR:
+            return "ANY" if column.highest > MAX_SIGNED else "INTEGER"
+        case TypeFamily.FLOAT | TypeFamily.DOUBLE:
+            return "REAL"
+        case TypeFamily.BINARY:
+            return "BLOB"
+        case _:
+            return "TEXT"
+
 
 Stored: TypeAlias = int | float | str | bytes | None
 

@@ -2,19 +2,38 @@
 
 InnoDB deletes and changes rows for a foreign key's action without writing them to the binlog (MySQL manual, "Replication and Foreign
 Keys"). MySQL writes them from 9.6 on, unless ``innodb_native_foreign_keys`` is set.
+
+Of excluded tables (the server's own schemas, and tables that are not selected) only the name is read, so no type, character set or missing
+metadata of such a table stops a replica.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from applier.model.errors import NeedsOperator
-from applier.model.events import FoldedName, TableName
+from applier.model.events import FoldedName, RowOperation, TableName
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import COLUMNS, INDEX_PARTS, CatalogueView, Row, read_view
 from applier.planner.table_check import UpstreamKeys
-from applier.selection import TableSelection
-from applier.sources.binlog.excluded_table import SYSTEM_SCHEMAS
+from applier.selection import SelectedTable, TableSelection
 from applier.sources.binlog.server import Server
+
+SYSTEM_SCHEMAS: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
+"""Folded names."""
+
+
+def is_system_schema(schema: str) -> bool:
+    """Return whether a schema is the server's own."""
+    return schema.casefold() in SYSTEM_SCHEMAS
+
+
+def excluded(name: TableName, selection: TableSelection) -> SelectedTable | None:
+    """Return the table if the replica has none of its rows, as of a table of the server's own; None if it has some."""
+    if is_system_schema(name.schema):
+        return SelectedTable(name, name, frozenset(RowOperation), is_filtered=False, is_out=True)
+    table = selection.table(name)
+    return table if table.is_out else None
+
 
 _TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
 _ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"

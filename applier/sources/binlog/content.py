@@ -11,8 +11,7 @@ import msgspec
 
 from applier.model.position import Offset
 from applier.sources.binlog import event as kinds
-from applier.sources.binlog.compression import payload_events, plain_event
-from applier.sources.binlog.event import HEADER_BYTES, ROWS, BinlogEvent, sql_of, unreadable
+from applier.sources.binlog.event import HEADER_BYTES, ROWS, BinlogEvent, payload_events, plain_event, sql_of, unreadable
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.part import PART_BYTES, PartHead, PartKind, encode_head
 from applier.sources.port import Record

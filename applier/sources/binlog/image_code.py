@@ -18,8 +18,7 @@ import msgspec
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Flag, Shape, Value
 from applier.planner.port import ImageDecoder, ImagesDecoder
-from applier.sources.binlog.column_code import ColumnCode
-from applier.sources.binlog.table_map import MapColumn, TableMap, read_table_map
+from applier.sources.binlog.table_map import ColumnCode, MapColumn, TableMap, read_table_map
 from applier.sources.binlog.value.format import ColumnRead, ValueFormat, value_format
 from applier.sources.row_key import KEYLESS, encode_key, encode_plain
 

@@ -1,7 +1,8 @@
-"""Finds a replica's place in the log: where it stood on this server, or, by its executed set, on another one.
+"""Finds a replica's position in the log: where it stood on this server, or, by its executed set, on another one.
 
 The driver asks for it at the beginning of a run and after each reload. Whether it is still the same log is shown by the last group that
-is applied: it must lie where it lay. A log that is another one, or another server, is followed under the next generation.
+is applied: it must lie where it lay. A log that is another one, or another server, is followed under the next generation. A new replica
+begins at ``source.start``: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``.
 """
 
 from bisect import bisect_right
@@ -16,16 +17,25 @@ from pymysql.constants import ER
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
 from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
-from applier.sources.binlog.executed_groups import NONE_SKIPPED, DomainSearch, SkippedGroups
+from applier.sources.binlog.dump import DumpPlace, place_of_dump
 from applier.sources.binlog.group import Group
-from applier.sources.binlog.gtid_set import Gtid, GtidSet, MysqlGtidSet
-from applier.sources.binlog.journal import Beginning, ended_group
-from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name
+from applier.sources.binlog.gtid_set import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
+from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name, parse_place, split_file_name
 from applier.sources.binlog.refusal import OTHER_LOG
 from applier.sources.binlog.scan import EventFeed
 from applier.sources.binlog.server import LogEnd, LogFile, Server
-from applier.sources.binlog.state import SourceState
-from applier.sources.binlog.walk import first_group, first_time_s, is_executed, search_domains, walk_to, walk_while
+from applier.sources.binlog.state import Beginning, SourceState, ended_group
+from applier.sources.binlog.walk import (
+    NONE_SKIPPED,
+    DomainSearch,
+    SkippedGroups,
+    first_group,
+    first_time_s,
+    is_executed,
+    search_domains,
+    walk_to,
+    walk_while,
+)
 
 _AGAIN: Final = "Create the replica again from a dump (`applier docs start_over`)"
 _LONGER: Final = Remedy(
@@ -332,3 +342,66 @@ def _not_logged(gtids: str, server: Server) -> NeedsOperator:
 
 def _no_log(server: Server) -> NeedsOperator:
     return NeedsOperator("the server writes no binlog", remedy=_NO_LOG, kind=FailureKind.NO_BINLOG, address=server.address)
+
+
+GTIDS: Final = "gtid:"
+_FORMS: Final = Remedy("binlog.write-source-start", 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"')
+_SAY: Final = Remedy(
+    "binlog.load-dump-or-set-start",
+    "Load a dump with `applier load`. Or set source.start to the place of the dump that was loaded: dump:PATH reads it from the dump. "
+    '"now" begins behind everything that the server has logged so far',
+)
+
+
+def start_place(start: str, server: Server, finder: PlaceFinder) -> LogPlace:
+    """Return the place. ConfigError: the text cannot be read. NeedsOperator: the server does not hold what follows it."""
+    kind, _, rest = start.partition(":")
+    match kind:
+        case "":
+            raise ConfigError("it is not said where the replica begins", remedy=_SAY, key="source.start")
+        case "now":
+            end = finder.end()
+            return finder.at(end.base_name, end.number, end.position)
+        case "gtid":
+            return finder.behind(_gtid_set(server, rest, start))
+        case "dump":
+            return _of_dump(place_of_dump(rest), server, finder, start)
+        case _:
+            return _at(start, finder)
+
+
+def _of_dump(dump: DumpPlace, server: Server, finder: PlaceFinder, start: str) -> LogPlace:
+    if not dump.gtid_set:
+        return _at(dump.position, finder)
+    executed = _gtid_set(server, dump.gtid_set, start)
+    # FILE:POS is exact, but of the server that was dumped. Its log shows whether this is that server: what lies before is the dump's set.
+    written = parse_place(dump.position)
+    place = None if written is None else finder.proven(*written, executed)
+    return place or finder.behind(executed)
+
+
+def _gtid_set(server: Server, text: str, start: str) -> GtidSet:
+    try:
+        found = server.gtid_set(text)
+    except ValueError as error:
+        raise _no_set(start, str(error)) from error
+    if isinstance(found, MariadbGtidSet) and found.ambiguous:
+        raise _no_set(start, f"it has GTIDs of several servers of domain {found.ambiguous}")
+    return found
+
+
+def _no_set(start: str, cause: str) -> ConfigError:
+    remedy = Remedy(
+        "binlog.write-gtid-set", "Write it as the server does: SELECT @@GLOBAL.gtid_executed (MySQL), SELECT @@gtid_binlog_pos (MariaDB)"
+    )
+    return ConfigError(f"{start!r} is no set of GTIDs of this server", remedy=remedy, key="source.start", cause=cause)
+
+
+def _at(text: str, finder: PlaceFinder) -> LogPlace:
+    name, _, position = text.rpartition(":")
+    try:
+        base_name, number = split_file_name(name)
+        at = int(position)
+    except ValueError as error:
+        raise ConfigError(f"{text!r} is no place in a binlog", remedy=_FORMS, key="source.start", cause=str(error)) from error
+    return finder.at(base_name, number, at)

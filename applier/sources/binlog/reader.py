@@ -18,7 +18,6 @@ from applier.model.remedy import Remedy
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event import BULKY, FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.event_stream import EventStream
-from applier.sources.binlog.executed_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, BinlogPosition
@@ -26,7 +25,7 @@ from applier.sources.binlog.prepared_rows import NOTHING_KEPT, KeptTransactions,
 from applier.sources.binlog.refusal import explained, reset_log, wrong
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.walk import LogLookup, numbered
+from applier.sources.binlog.walk import NONE_SKIPPED, LogLookup, SkippedGroups, numbered
 from applier.sources.peek import read_whole
 from applier.sources.port import Record
 

@@ -16,9 +16,9 @@ from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.model.failure import FailureKind
 from applier.sources.binlog.event import FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
-from applier.sources.binlog.journal import Beginning, EndedGroup, Journal, ended_group
 from applier.sources.binlog.position import FILE_BITS
 from applier.sources.binlog.refusal import explained, reset_log
+from applier.sources.binlog.state import Beginning, EndedGroup, Journal, ended_group
 
 LOGGER: Final = logging.getLogger("applier.binlog")
 

@@ -1,13 +1,27 @@
-"""Sessions on the server whose binlog is followed, and the questions that the driver asks it."""
+"""Sessions on the server whose binlog is followed, the questions that the driver asks it, and what its binlog must hold.
 
-from collections.abc import Callable
+A replica follows a binlog without knowing its tables, so it needs row events with full metadata (``require``).
+
+Only upstream's server knows what ``time_zone = SYSTEM`` means. Replicas of a server take SYSTEM for their own zone. Here the sink's session
+gets the offset that upstream's zone had when the DDL ran, so CURRENT_TIMESTAMP in old rows is upstream's. Other times in a DDL (literals of
+TIMESTAMP columns, a TIMESTAMP that becomes a DATETIME) would need the rules of the zone; in a zone with several offsets such a DDL is
+refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from pymysql.constants import ER
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.ddl.parser import parse_or_none
+from applier.ddl.remedy import BY_HAND
+from applier.ddl.tree import AlterTableStatement, ClauseKind
 from applier.model.errors import NeedsOperator, SourceError
+from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.mysql.connection import NO_SUCH_PROTOCOL
@@ -223,3 +237,144 @@ def logged_or_applied(logged: str, applied: str) -> MariadbGtidSet:
         if gtid is not None:
             found.add(gtid)
     return found
+
+
+SYSTEM: Final = ("time_zone", "SYSTEM")
+
+_OFFSET: Final = "SELECT TIMESTAMPDIFF(SECOND, '1970-01-01 00:00:00', FROM_UNIXTIME({time_s})) - {time_s}"
+_PROBES: Final = tuple(range(946_684_800, 2_000_000_000, 7_889_400))
+"""Each quarter of a year since 2000."""
+_ZONE_REMEDY: Final = Remedy("binlog.set-session-time-zone", f"Let upstream's sessions set their time_zone. {BY_HAND}")
+
+
+def in_known_zone(ddl: DdlEvent, server: Server) -> DdlEvent:
+    """Return the DDL with an offset in place of SYSTEM. NeedsOperator: one offset is not enough for it. SourceError."""
+    if SYSTEM not in ddl.session:
+        return ddl
+    time_s = (ddl.time_ms or 0) // 1000
+    offset = _offsets(server, (time_s,))[0]
+    if _needs_rules(ddl.query) and len(_offsets(server, (time_s, *_PROBES))) > 1:
+        raise NeedsOperator(
+            "the DDL converts times, and the zone of upstream's server (time_zone = SYSTEM) has several offsets",
+            remedy=_ZONE_REMEDY,
+            table=str(ddl.name),
+            commit_ts=ddl.commit_ts,
+            query=ddl.query,
+        )
+    zone = ("time_zone", _spelled(offset))
+    return replace(ddl, session=tuple(zone if variable == SYSTEM else variable for variable in ddl.session))
+
+
+def _offsets(server: Server, times_s: Sequence[int]) -> list[int]:
+    """Return the different offsets at some times, in a session that has the server's zone, whatever the default of sessions is."""
+    server.rows("setting a variable", "SET time_zone = 'SYSTEM'")
+    # Whole numbers of our own: no text of upstream is in the statement.
+    query = " UNION ".join(_OFFSET.format(time_s=time_s) for time_s in times_s)
+    return [int(offset) for (offset,) in server.rows("asking for the server's time zone", query)]
+
+
+def _spelled(offset_s: int) -> str:
+    hours, minutes = divmod(abs(offset_s) // 60, 60)
+    return f"{'-' if offset_s < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
+def _needs_rules(query: str) -> bool:
+    """Return whether a statement may convert other times than its own: a column changes its type, or a TIMESTAMP has a literal."""
+    tree = parse_or_none(query)
+    if tree is None:
+        return True
+    words = [token.keyword for token in tree.tokens]
+    if isinstance(tree.node, AlterTableStatement) and any(
+        clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE} for clause in tree.node.clauses
+    ):
+        return True
+    has_literal = any(one == "DEFAULT" and other == "string" for one, other in pairwise(words))
+    return ("TIMESTAMP" in words and has_literal) or not {"UNIX_TIMESTAMP", "FROM_UNIXTIME"}.isdisjoint(words)
+
+
+class Lack(NamedTuple):
+    """What the server's settings lack, and the statement that changes it."""
+
+    problem: str
+    remedy: Remedy
+
+
+class _Rule(NamedTuple):
+    variable: str
+    is_met: Callable[[str], bool]
+    problem: str
+    remedy: Remedy
+
+
+_RULES: Final = (
+    _Rule(
+        "log_bin",
+        "ON".__eq__,
+        "the server writes no binlog",
+        Remedy("binlog.require-log-bin", "Set log_bin and server_id in the server's configuration, and restart it"),
+    ),
+    _Rule(
+        "binlog_storage_engine",
+        "".__eq__,
+        "binlog_storage_engine is set: MariaDB keeps the binlog in pages of a storage engine (.ibb files)",
+        IN_FILES,
+    ),
+    _Rule(
+        "binlog_format",
+        "ROW".__eq__,
+        "binlog_format is not ROW: changes are logged as statements",
+        Remedy(
+            "binlog.require-row-format",
+            "SET GLOBAL binlog_format = ROW, also in its configuration, and let sessions that are open connect again",
+        ),
+    ),
+    _Rule(
+        "binlog_row_metadata",
+        "FULL".__eq__,
+        "binlog_row_metadata is not FULL: rows come without the names of their columns",
+        Remedy("binlog.require-row-metadata", "SET GLOBAL binlog_row_metadata = FULL, also in its configuration"),
+    ),
+    _Rule(
+        "binlog_row_image",
+        {"FULL", "MINIMAL", "NOBLOB", "FULL_NODUP"}.__contains__,
+        "binlog_row_image is one that the applier does not know",
+        Remedy("binlog.require-row-image", "SET GLOBAL binlog_row_image = FULL, also in its configuration"),
+    ),
+    _Rule(
+        "binlog_row_value_options",
+        "".__eq__,
+        "binlog_row_value_options is PARTIAL_JSON: updates hold parts of JSON values",
+        Remedy(
+            "binlog.require-no-row-value-options",
+            "SET GLOBAL binlog_row_value_options = '', also in its configuration, and let sessions that are open connect again",
+        ),
+    ),
+)
+_MAY_BE_ABSENT: Final = frozenset({"binlog_format", "binlog_row_value_options", "binlog_storage_engine"})
+"""MariaDB has no partial JSON, a newer MySQL may have no other format than ROW, and MariaDB has engines for the binlog from 12.3 on."""
+
+
+def lacks(server: Server) -> list[Lack]:
+    """Return what the server's settings lack. SourceError: it cannot be asked."""
+    rows = server.rows("settings of the binlog", "SHOW GLOBAL VARIABLES WHERE Variable_name = 'log_bin' OR Variable_name LIKE 'binlog%'")
+    return lacking({str(name).lower(): str(value).upper() for name, value in rows})
+
+
+def lacking(variables: Mapping[str, str]) -> list[Lack]:
+    """Return what some variables lack; their values in capitals."""
+    return [
+        Lack(rule.problem, rule.remedy)
+        for rule in _RULES
+        if not (rule.is_met(variables[rule.variable]) if rule.variable in variables else rule.variable in _MAY_BE_ABSENT)
+    ]
+
+
+def require(server: Server) -> None:
+    """Refuse a server whose binlog cannot be followed. NeedsOperator with the statement to run."""
+    for lack in lacks(server):
+        raise NeedsOperator(
+            f"the binlog of the server cannot be followed: {lack.problem}",
+            remedy=Remedy("binlog.begin-after-requirement", f"{lack.remedy}. What was logged before cannot be read: begin behind it"),
+            kind=FailureKind.REQUIREMENT,
+            address=server.address,
+        )

@@ -14,20 +14,16 @@ from applier.sources.binlog.catalogue import UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
-from applier.sources.binlog.journal import Journal
-from applier.sources.binlog.place import LogPlace, PlaceFinder
+from applier.sources.binlog.place import GTIDS, LogPlace, PlaceFinder, start_place
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
 from applier.sources.binlog.prepared_keeper import PreparedKeeper
 from applier.sources.binlog.prepared_rows import NOTHING_KEPT
 from applier.sources.binlog.reader import BinlogRangeReader, Log
 from applier.sources.binlog.refusal import reset_log
-from applier.sources.binlog.requirements import require
 from applier.sources.binlog.scan import Scan
-from applier.sources.binlog.server import Server
+from applier.sources.binlog.server import Server, in_known_zone, require
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.start import GTIDS, start_place
-from applier.sources.binlog.state import SourceState
-from applier.sources.binlog.system_zone import in_known_zone
+from applier.sources.binlog.state import Journal, SourceState
 from applier.sources.binlog.timeline import BinlogTimeline
 from applier.sources.port import RangeReader
 from applier.sources.start import StartPoint, StoredPlace

@@ -60,10 +60,9 @@ from applier.sources.open_protocol.row_run import (
     split_old,
 )
 from applier.sources.open_protocol.value import is_handle, read_column
-from applier.sources.placed_rows import gather_rows
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from applier.sources.row_key import canonical_float, encode_key
-from applier.sources.selected_events import SelectedEvents
+from applier.sources.selected_events import SelectedEvents, gather_rows
 from applier.sources.ticdc.json_text import is_valid_text, parse
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 

@@ -34,10 +34,9 @@ from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.compiled import intern_shape
 from applier.sources.open_protocol.matcher import Matcher, compile_matcher
 from applier.sources.open_protocol.record import ROW, VERSION, Head, RowImages, locate, read_head, read_row
-from applier.sources.placed_rows import rows_of
 from applier.sources.port import PlacedRows
 from applier.sources.row_key import canonical_float, encode_key
-from applier.sources.selected_events import routed_rows
+from applier.sources.selected_events import routed_rows, rows_of
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode_json = msgspec.json.Encoder().encode

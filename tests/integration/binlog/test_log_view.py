@@ -7,12 +7,11 @@ import pytest
 
 from applier.model.errors import SourceError
 from applier.model.position import Ts
-from applier.sources.binlog.journal import EndedGroup
-from applier.sources.binlog.log_view import LogView
+from applier.sources.binlog.kit import LogView
 from applier.sources.binlog.position import STREAM, BinlogPosition, split_file_name
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
-from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.state import EndedGroup, SourceState
 
 TIME_MS = 1_700_000_000_000
 

@@ -28,8 +28,7 @@ from applier.run.preflight import stopping
 from applier.selection import EVERYTHING
 from applier.sinks.kit import SinkDemand
 from applier.sinks.mysql import server_check
-from applier.sinks.mysql.server_check import BOOKKEEPING, LATER, MIGRATION, _of_schema, version_finding
-from applier.sinks.mysql.shared_locks import server_without_shared_locks
+from applier.sinks.mysql.server_check import BOOKKEEPING, LATER, MIGRATION, _of_schema, server_without_shared_locks, version_finding
 from applier.spark import session as speculation
 
 GIB = 1024**3

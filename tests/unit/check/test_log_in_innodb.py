@@ -5,8 +5,7 @@ import pytest
 from applier.check.primary import log_findings
 from applier.model.errors import NeedsOperator
 from applier.model.finding import Severity
-from applier.sources.binlog.requirements import require
-from applier.sources.binlog.server import IN_FILES, Server
+from applier.sources.binlog.server import IN_FILES, Server, require
 from applier.sources.binlog.settings import BinlogSettings
 
 SETTINGS = BinlogSettings(url="mysql+pymysql://applier@primary:3306/", server_ids=(1, 2), name="replica")

@@ -8,9 +8,7 @@ import pytest
 
 from applier.cli.status_view import View, as_lines
 from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
-from applier.sinks.overview import Overview, OwnerState
-from applier.sinks.pause import Pause
-from applier.sinks.run_end import RunEnd, StoredEnd
+from applier.sinks.overview import Overview, OwnerState, Pause, RunEnd, StoredEnd
 from applier.sources.kit import SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.health import Health, verdict_of

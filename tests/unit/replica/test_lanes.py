@@ -27,9 +27,9 @@ from applier.replica.lane import LOOK_S, Lane, wait_for_any
 from applier.replica.preparing import Preparing
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.start import StartPoint
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.tasks.listen import RangeFailure

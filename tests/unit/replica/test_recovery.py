@@ -25,8 +25,7 @@ from applier.replica.recovery import (
     reason,
     unknown_write,
 )
-from applier.sinks.progress import Fence, Progress, ProgressCommit
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteOutcome, WriteState
 
 FENCE = Fence(4, 1)
 LOST = JobAborted("a job is lost")

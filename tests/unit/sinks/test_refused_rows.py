@@ -9,7 +9,7 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
 from applier.planner.statement import Phase, StatementRows
 from applier.sinks.quarantine import Quarantined
-from applier.sinks.refused_rows import RefusedRows
+from applier.sinks.write_transaction import RefusedRows
 from tests.builders.planning import ORDERS_TABLE, PlainDialect
 
 STORED = Quarantined(lambda _: pytest.fail("this test reads no records"))

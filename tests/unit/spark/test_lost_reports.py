@@ -8,7 +8,7 @@ from applier.model.errors import JobAborted
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.seal import seal
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark.runner import SparkRunner
 from applier.tasks.listen import ListenTask, RangeFailure

@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import ApplierError, InvariantViolation, JobAborted, SparkRestartedTooOften, SparkSessionLost
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.spark.failure import MAX_LOSSES, PERIOD_S
 from applier.spark.on_demand import OnDemandRunner
 from applier.tasks.listen import RangeFailure

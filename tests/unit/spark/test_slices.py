@@ -7,7 +7,7 @@ import pytest
 from applier.model.errors import SparkSessionLost
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.sinks.write_outcome import WriteOutcome, WriteState
+from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.spark import batch as slices
 from applier.spark.batch import Batch, Shuffle, Slices

@@ -7,7 +7,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.util import _load_from_socket
 
 from applier.model.errors import JobAborted, SourceError, SparkSessionLost
-from applier.sinks.write_outcome import WriteState
+from applier.sinks.progress import WriteState
 from applier.spark.failing_range import MAX_SINGLE_FAILURES
 from applier.tasks.listen import RangeFailure
 from tests.rig.answering_spark import AnsweringSpark

@@ -10,7 +10,7 @@ from applier.cli.status_view import as_lines
 from applier.model.position import Listing, Offset, PartitionExtent, StreamPosition, Ts
 from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress
-from applier.sources.binlog.log_view import LogView, bytes_between
+from applier.sources.binlog.kit import LogView, bytes_between
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.server import LogFile
 from applier.sources.binlog.settings import BinlogSettings

@@ -22,11 +22,10 @@ from applier.model.seal import seal
 from applier.planner import TransactionSet
 from applier.planner.keyless import AmbiguousRows
 from applier.planner.statement import Phase, Statement
-from applier.sinks import held_statements
-from applier.sinks.progress import ProgressCommit
+from applier.sinks import write_transaction as held_statements
+from applier.sinks.progress import ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sinks.write_outcome import WriteOutcome, WriteState
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.spark.batch import SERIALIZER

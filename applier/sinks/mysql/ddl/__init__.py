@@ -17,11 +17,11 @@ The server's answer decides what follows the statement:
 - No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``comparison``). The statement ran, did not
   run, or that cannot be decided: then the operator decides (``applier ddl done|retry``).
 
-A new non-unique index may be built in the background, on a session of its own (``background``). The intent then has the state
+A new non-unique index may be built in the background, on a session of its own (``BackgroundDdls``). The intent then has the state
 ``background`` and has passed the progress already; the end of the build, or the next DDL of the table, makes it done.
 
-Comparisons are between structures, not texts. The server itself makes what is compared, as a scratch table (``scratch``).
+Comparisons are between structures, not texts. The server itself makes what is compared, as a scratch table (``Scratch``).
 
 Only ``sinks/mysql/sink.py`` imports this package. It may import everything else in ``sinks/mysql`` but the sink and the writer.
-Read ``runner`` first, then ``execution`` and ``comparison``.
+Read ``runner`` first, then ``comparison``.
 """

@@ -14,8 +14,7 @@ from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.mysql.names import names_asked_once
 from applier.planner.table_check import Evidence
-from applier.sinks.bookkeeping.ledger import Ledger
-from applier.sinks.bookkeeping.past_ddls import PastDdls
+from applier.sinks.bookkeeping.ledger import Ledger, PastDdls
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
@@ -23,8 +22,7 @@ from applier.sinks.mysql.ddl.old_rows import OldTable, in_its_zone, refuse_other
 from applier.sinks.mysql.ddl.rewrite import refuse_generated, spelled_in_sink, target_of
 from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
-from applier.sinks.mysql.owner_transaction import commit_owned
-from applier.sinks.mysql.ownership import Ownership
+from applier.sinks.mysql.ownership import Ownership, commit_owned
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sinks.settings import Collations
 

@@ -35,7 +35,7 @@ from applier.model.remedy import Remedy
 from applier.mysql.catalogue import read_check_names
 from applier.mysql.names import spellings
 from applier.mysql.structure import Expression
-from applier.sinks.bookkeeping.past_ddls import PastDdls
+from applier.sinks.bookkeeping.ledger import PastDdls
 
 MISSING_CHECK: Final = Remedy(
     "mysql.drop-check-by-hand",

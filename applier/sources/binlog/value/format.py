@@ -7,7 +7,7 @@ from zlib import error as ZlibError  # noqa: N812 - a class
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Value
-from applier.sources.binlog.column_code import BLOBS, ColumnCode, TypeCode
+from applier.sources.binlog.table_map import BLOBS, ColumnCode, TypeCode
 from applier.sources.binlog.value import number, temporal, text
 from applier.sources.binlog.value.binary_json import read_json
 

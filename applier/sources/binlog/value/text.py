@@ -1,10 +1,12 @@
 """CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB: text by its character set, bytes as they are.
 
-Text must come back as the bytes that it was: a sink converts it from UTF-8 by the server's own tables. Compared with those of MariaDB
-10.11 and MySQL 9.7, for each character: what Python reads otherwise, and what does not lead back, is not read as text. The whole value then
-is its bytes (lone surrogates), which sinks write as they are.
+A sink converts text from UTF-8 by the server's own tables, and must get the same bytes again. Python's codecs were compared with MariaDB
+10.11 and MySQL 9.7 for each character. A character that Python reads otherwise, or that does not lead back, is not read as text: the whole
+value is then its bytes (lone surrogates), which sinks write as they are.
 
 Python has no codec of eucjpms (EUC with the characters of Windows' cp932): it is read here, and codes that do not lead back are refused.
+For character sets of 8 bits of which Python has no codec, or another one, a table gives the characters of the bytes from 128 on. It was
+made by asking both servers for each byte, to UTF-8 and back; U+FFFE: no character, or one that does not lead back to the byte.
 """
 
 import codecs
@@ -13,7 +15,72 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from applier.sources.binlog.value.charset_table import UPPER_HALVES
+# ruff: noqa: RUF001 - characters that look like others
+
+
+UPPER_HALVES: Final = {
+    "hebrew": (
+        "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f"
+        "\xa0\ufffe¢£¤¥¦§¨©\xd7«¬\xad®‾°±²³\xb4µ¶·¸¹÷»¼½¾\ufffe"
+        "\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe‗"
+        "אבגדהוזחטיךכלםמןנסעףפץצקרשת\ufffe\ufffe\u200e\u200f\ufffe"
+    ),
+    "tis620": (
+        "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f"
+        "\ufffeกขฃคฅฆงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟ"
+        "ภมยรฤลฦวศษสหฬอฮฯะัาำิีึืฺุู\ufffe\ufffe\ufffe\ufffe฿"
+        "เแโใไๅๆ็่้๊๋์ํ๎๏๐๑๒๓๔๕๖๗๘๙๚๛\ufffe\ufffe\ufffe�"
+    ),
+    "koi8u": (
+        "─│┌┐└┘├┤┬┴┼▀▄█▌▐░▒▓⌠■•√≈≤≥\xa0⌡°²·÷"
+        "═║╒ёє╔ії╗╘╙╚╛ґ╝╞╟╠╡ЁЄ╣ІЇ╦╧╨╩╪Ґ╬©"
+        "юабцдефгхийклмнопярстужвьызшэщчъ"
+        "ЮАБЦДЕФГХИЙКЛМНОПЯРСТУЖВЬЫЗШЭЩЧЪ"
+    ),
+    "greek": (
+        "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f"
+        "\xa0\u02bd\u02bc£\ufffe\ufffe¦§¨©\ufffe«¬\xad\ufffe―°±²³΄΅Ά·ΈΉΊ»Ό½ΎΏ"
+        "ΐΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡ\ufffeΣΤΥΦΧΨΩΪΫάέήί"
+        "ΰαβγδεζηθικλμνξοπρςστυφχψωϊϋόύώ\ufffe"
+    ),
+    "cp866": (
+        "АБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯ"
+        "абвгдежзийклмноп░▒▓│┤╡╢╖╕╣║╗╝╜╛┐"
+        "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+        "рстуфхцчшщъыьэюяЁёЄєЇїЎў°∙·√ⁿ²■\xa0"
+    ),
+    "cp1256": (
+        "€پ\u201aƒ„…†‡ˆ‰\ufffe‹Œچژ\ufffeگ\u2018\u2019\u201c\u201d•\u2013\u2014\ufffe™\ufffe›œ\u200c\u200d\ufffe"
+        "\xa0،¢£¤¥¦§¨©\ufffe«¬\xad®¯°±²³\xb4µ¶·¸¹؛»¼½¾؟"
+        "\ufffeءآأؤإئابةتثجحخدذرزسشصض\xd7طظعغـفقك"
+        "àلâمنهوçèéêëىيîïًٌٍَôُِ÷ّùْûü\u200e\u200f\ufffe"
+    ),
+    "keybcs2": (
+        "ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚýÖÜŠĽÝŘť"
+        "áíóúňŇŮÔšřŕŔ¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐"
+        "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀"
+        "αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\xa0"
+    ),
+    "armscii8": (
+        "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f"
+        "\xa0❁§։\ufffe\ufffe»«\u2014\ufffe՝\ufffe\ufffe՟…՜՛՞ԱաԲբԳգԴդԵեԶզԷէ"
+        "ԸըԹթԺժԻիԼլԽխԾծԿկՀհՁձՂղՃճՄմՅյՆնՇշ"
+        "ՈոՉչՊպՋջՌռՍսՎվՏտՐրՑցՒւՓփՔքՕօՖֆ\u2019\ufffe"
+    ),
+    "geostd8": (
+        "€\ufffe\u201a\ufffe„…†‡\ufffe‰\ufffe‹\ufffe\ufffe\ufffe\ufffe\ufffe\u2018\u2019\u201c\u201d•\u2013\u2014\ufffe\ufffe\ufffe›\ufffe\ufffe\ufffe\ufffe"
+        "\xa0¡¢£¤¥¦§¨©ª«¬\xad®¯°±²³\xb4µ¶·¸¹º»¼½¾¿"
+        "აბგდევზჱთიკლმნჲოპჟრსტჳუფქღყშჩცძწ"
+        "ჭხჴჯჰჵ\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe№\ufffe\ufffe"
+    ),
+    "dec8": (
+        "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f"
+        "\xa0¡¢£\ufffe¥\ufffe§¤©ª«\ufffe\ufffe\ufffe\ufffe°±²³\ufffeµ¶·\ufffe¹º»¼½\ufffe¿"
+        "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏ\ufffeÑÒÓÔÕÖŒØÙÚÛÜŸ\ufffeß"
+        "àáâãäåæçèéêëìíîï\ufffeñòóôõöœøùúûüÿ\ufffe\ufffe"
+    ),
+}
+
 
 _CODE: Final = re.compile(rb"[\x00-\x7f]+|\x8e[\xa1-\xdf]|\x8f[\xa1-\xfe][\xa1-\xfe]|[\xa1-\xfe][\xa1-\xfe]")
 _KANA, _THREE_BYTES, _NEC_ROW, _FIRST_PRIVATE_ROW = 0x8E, 0x8F, 0xAD, 0xF5

@@ -7,8 +7,7 @@ import pytest
 from applier.database.carried_files import read_text
 from applier.database.named_statements import read_statements
 from applier.mysql.queries import QUERIES
-from applier.sinks.bookkeeping.dialect import BookkeepingDialect
-from applier.sinks.bookkeeping.named_queries import BOOKKEEPING, load_queries
+from applier.sinks.bookkeeping.bookkeeping import BOOKKEEPING, BookkeepingDialect, load_queries
 from applier.sinks.mysql.bookkeeping import DIALECT as MYSQL
 from applier.sinks.sqlite.bookkeeping import DIALECT as SQLITE
 

@@ -15,10 +15,9 @@ from applier.model.events import DdlEvent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.planner.statement import Phase, Statement
 from applier.sinks.failpoint import VARIABLE
-from applier.sinks.progress import ProgressCommit
+from applier.sinks.progress import ProgressCommit, WriteState
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.sink import SqliteSink
-from applier.sinks.write_outcome import WriteState
 
 CREATE = "CREATE TABLE `t` (`id` BIGINT UNSIGNED PRIMARY KEY, `v` VARCHAR(20))"
 STREAM = Stream("feed", 0)

@@ -16,10 +16,10 @@ from applier.model.errors import (
     Fenced,
     SourceError,
 )
+from applier.sinks.progress import WriteState
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite import ownership as sqlite_ownership
 from applier.sinks.sqlite.sink import SqliteSink
-from applier.sinks.write_outcome import WriteState
 from tests.unit.sinks.sqlite.sqlite_replica import commit, settings, start
 
 

@@ -8,8 +8,8 @@ from applier.model.errors import (
 )
 from applier.model.position import Ts
 from applier.sinks.ledger_entry import DdlState
+from applier.sinks.progress import WriteState
 from applier.sinks.sqlite.sink import SqliteSink
-from applier.sinks.write_outcome import WriteState
 from tests.unit.sinks.sqlite.sqlite_replica import ALTER, commit, contents, killed, rows, run, settings, start
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from applier.sources.binlog.executed_groups import DomainSearch
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.gtid_set import MariadbGtidSet
+from applier.sources.binlog.walk import DomainSearch
 
 
 def groups(*gtids):

@@ -7,8 +7,7 @@ import pytest
 from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
 from applier.sources.binlog.gtid_set import MariadbGtidSet
-from applier.sources.binlog.journal import CUT_BYTES, LEAST_GROUP_BYTES, Beginning, EndedGroup, Journal
-from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.state import CUT_BYTES, LEAST_GROUP_BYTES, Beginning, EndedGroup, Journal, SourceState
 from applier.sources.binlog.timeline import BinlogTimeline
 
 

@@ -10,12 +10,11 @@ from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.gtid_set import Gtid, MariadbGtidSet
-from applier.sources.binlog.journal import Journal, ended_group
 from applier.sources.binlog.place import PlaceFinder
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.server import LogEnd, LogFile, logged_or_applied
 from applier.sources.binlog.source import _state_of
-from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.state import Journal, SourceState, ended_group
 
 SIZE = 100
 HEARTBEAT = BinlogEvent(kinds.HEARTBEAT, 0, 0, 0, 0, b"")

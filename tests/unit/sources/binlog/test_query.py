@@ -13,8 +13,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, SkippedStatement, TableName
 from applier.selection import EVERYTHING, Route, TableFilter, TableSelection
 from applier.sources.binlog.part import PartHead, PartKind
-from applier.sources.binlog.query import events_of_query
-from applier.sources.binlog.query_event import read_query_event
+from applier.sources.binlog.query import events_of_query, read_query_event
 
 CASES = [json.loads(line) for line in (Path(__file__).parents[3] / "data/binlog_queries.jsonl").read_text().splitlines()]
 TS = 7 << 32 | 1999

@@ -13,9 +13,9 @@ from applier.model.position import Cut
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.gtid_set import MysqlGtidSet
-from applier.sources.binlog.journal import CUT_BYTES, Beginning, EndedGroup, Journal
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.scan import Scan, _Walk
+from applier.sources.binlog.state import CUT_BYTES, Beginning, EndedGroup, Journal
 
 DEADLINE_S = 10
 TRANSACTION = 1000

@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.sources.binlog.executed_groups import NONE_SKIPPED, SkippedGroups
 from applier.sources.binlog.group import Group, GroupKind
+from applier.sources.binlog.walk import NONE_SKIPPED, SkippedGroups
 
 A, B = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "4350f323-7565-4e59-8763-4b1b83a0ce0e"
 SKIPPED = SkippedGroups(100, f"{A}:1-5")

@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
-from applier.sources.binlog.system_zone import SYSTEM, in_known_zone
+from applier.sources.binlog.server import SYSTEM, in_known_zone
 
 
 class ZonedServer:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from applier.sources.binlog.charset import charset_of
-from applier.sources.binlog.column_code import ColumnCode
+from applier.sources.binlog.table_map import ColumnCode, charset_of
 from applier.sources.binlog.value.format import value_format
 from applier.sources.binlog.value.text import texts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.events import TableName
-from applier.sinks.mysql.ddl.scratch import retargeted, with_default
+from applier.sinks.mysql.ddl.comparison import retargeted, with_default
 
 SCRATCH = TableName("applier", "scratch_1")
 DEFAULT = " DEFAULT CHARACTER SET latin1"
