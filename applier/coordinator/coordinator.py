@@ -30,7 +30,7 @@ from applier.coordinator.barriers import Barriers
 from applier.coordinator.cache import Cache
 from applier.coordinator.policy import Policy
 from applier.coordinator.read_ahead import ReadAhead
-from applier.coordinator.rows_ahead import RowsAhead
+from applier.coordinator.rows_ahead import RowsAhead, RowsInOrder
 from applier.coordinator.segments import CheckpointGroup, Segments
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import (
@@ -69,9 +69,10 @@ class Coordinator:
         self._reading = ReadAhead(self._streams, self._cache, self._window, policy)
         self._segments = Segments(self._cache, self._streams, self._group, policy.segment_rows)
         self._choice = StepChoice(self._window, self._streams, self._barriers, self._segments, self._rejected)
-        self._open, self._has_rows = OpenStep(), policy.rows is not None
-        if (rows := policy.rows) is not None:
-            self.rows_ahead = RowsAhead(start, rows, self._streams, self._cache, self._barriers)
+        self._open = OpenStep()
+        self._rows: RowsAhead | RowsInOrder = RowsInOrder()
+        if policy.rows is not None:
+            self._rows = RowsAhead(start, policy.rows, self._streams, self._cache, self._barriers)
 
     # --- what is known ---------------------------------------------------------------------------------------------
 
@@ -137,6 +138,11 @@ class Coordinator:
         """Return how many bytes a range that is being read will probably have: the measure by which ranges are dealt out to tasks."""
         return self._reading.expected_bytes(range_id)
 
+    @property
+    def watches_keys(self) -> bool:
+        """Whether reports must name an update that has changed its key: versions of one row would come in two streams."""
+        return self._rows.watches_keys
+
     def counts_offsets(self, range_id: RangeId) -> bool:
         """Whether the offsets of a range that is being read count its records."""
         return not self._streams.of(range_id).cuts.are_given
@@ -169,8 +175,7 @@ class Coordinator:
         begun_ts = self._begun_ts()
         self._streams.check(report, begun_ts)
         ddls, report = self._admitted(report) if report.ddls else (), report.kept()
-        if self._has_rows:
-            self.rows_ahead.report(report, ddls)
+        self._rows.report(report, ddls)
         self._streams.take(report, ddls, begun_ts)
         self._cache.add(report)
         self._rejected.add(report.rejected_events)
@@ -209,13 +214,13 @@ class Coordinator:
         self._open.check_none()
         spent = self._cache.spent(self.checkpoint_ts)
         step = Evict(spent) if spent else self._rows_step() or self._choice.next()
-        if self._has_rows and isinstance(step, ApplySegment):
-            step = self.rows_ahead.without_written(step)
+        if isinstance(step, ApplySegment):
+            step = self._rows.without_written(step)
         self._open.open(step, self._cache.number)
         return step
 
     def _rows_step(self) -> Step | None:
-        return None if not self._has_rows or self._rejected else self.rows_ahead.next(self._window)
+        return None if self._rejected else self._rows.next(self._window)
 
     def segments_ahead(self, most_rows: int, at_least: int = 1, between_ddls: int = 1) -> tuple[Segment, ...]:
         """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
@@ -225,8 +230,9 @@ class Coordinator:
         segments with exactly these bounds, ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along.
         Until then the ranges stay cached. In rare cases the bounds change (``segments``): they are handed out again, and must be compared.
         """
-        # Not ahead of rows that are written meanwhile: what was rendered before them would take them back.
-        return () if self._has_rows else self._choice.cut_ahead(self._begun_ts(), most_rows, at_least, between_ddls)
+        if not self._rows.cuts_ahead:
+            return ()
+        return self._choice.cut_ahead(self._begun_ts(), most_rows, at_least, between_ddls)
 
     def progress_step(self) -> SaveProgress:
         """Return the step that writes the present positions without moving the checkpoint."""
@@ -245,18 +251,18 @@ class Coordinator:
     def rows_written(self, step: ApplyRows) -> None:
         """The rows are durable, and how far their streams are."""
         self._open.close(step)
-        self.rows_ahead.written(step, self.checkpoint_ts)
+        self._rows.written(step, self.checkpoint_ts)
         self._streams.store(self.checkpoint_ts, step.positions)
 
     def rows_refused(self, step: ApplyRows, table: FoldedName) -> None:
         """Rows of this table could not be written ahead: they wait for W, where a segment says what is wrong with them."""
         self._open.close(step)
-        self.rows_ahead.tables.block(table)
+        self._rows.refused(table)
 
     def answer_keys(self, step: AskKeys, keys: Mapping[FoldedName, KeyAnswer]) -> None:
         """Answer AskKeys; a table without an entry does not qualify."""
         self._open.close(step)
-        self.rows_ahead.answer(step, keys)
+        self._rows.answer(step, keys)
 
     def executed(self, step: ExecuteDdl) -> None:
         """The DDL is durable as done or skipped."""
@@ -266,8 +272,7 @@ class Coordinator:
         self._group.ddl_executed(touches, self._open.reports, moves=moves_checkpoint(ts, self.checkpoint_ts))
         self._barriers.settle(step.identity)
         self._advance(ts, step.positions_done)
-        if self._has_rows:
-            self.rows_ahead.changed(touches)
+        self._rows.changed(touches)
 
     def saved(self, step: SaveProgress) -> None:
         """The positions are durable."""
@@ -292,5 +297,4 @@ class Coordinator:
     def _advance(self, checkpoint_ts: Ts, stored: Mapping[Stream, StreamPosition]) -> None:
         self._window.checkpoint_ts = checkpoint_ts
         self._streams.store(checkpoint_ts, stored)
-        if self._has_rows:
-            self.rows_ahead.moved()
+        self._rows.moved()

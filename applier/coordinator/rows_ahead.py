@@ -309,8 +309,44 @@ class _Candidate:
         )
 
 
+class RowsInOrder:
+    """``consistency = "transaction"``: no row is written ahead of W. It asks for no step, so none is confirmed to it."""
+
+    cuts_ahead = True
+    watches_keys = False
+
+    def report(self, report: RangeReport, ddls: Iterable[PlacedDdl]) -> None:
+        """Accept any range."""
+
+    def next(self, window: Window) -> None:
+        """Return None."""
+        del window
+
+    def without_written(self, step: ApplySegment) -> ApplySegment:
+        """Return the segment as it is."""
+        return step
+
+    def changed(self, touches: frozenset[FoldedName] | None) -> None:
+        """Ignore a DDL."""
+
+    def moved(self) -> None:
+        """Ignore the checkpoint."""
+
+    def written(self, step: ApplyRows, checkpoint_ts: Ts) -> None:
+        """Not called, nor are the next two."""
+
+    def refused(self, name: FoldedName) -> None:
+        """See ``RowsAhead``."""
+
+    def answer(self, step: AskKeys, keys: Mapping[FoldedName, KeyAnswer]) -> None:
+        """See ``RowsAhead``."""
+
+
 class RowsAhead:
     """Chooses the rows that are written next, and remembers which ones were."""
+
+    cuts_ahead = False
+    """A segment is not prepared ahead of rows that are written meanwhile: what was rendered before them would take them back."""
 
     def __init__(self, start: StartingPoint, policy: RowPolicy, streams: Streams, cache: Cache, barriers: Barriers) -> None:
         self._policy, self._streams, self._cache, self._barriers = policy, streams, cache, barriers
@@ -325,6 +361,8 @@ class RowsAhead:
         top_ts = max(applied.values(), default=NO_TS)
         self.tables = RowTables(start.ahead_tables, top_ts, by_table=policy.by_table)
         self._must_move = self._has_changed = False
+        # To look for such updates costs a little per row.
+        self.watches_keys = not policy.by_table
 
     # --- what was read ---------------------------------------------------------------------------------------------------
 
@@ -402,7 +440,7 @@ class RowsAhead:
         found = {state.stream: self._candidate(state, window, known_ts) for state in self._streams if state.stream in self._applied}
         candidates = {stream: candidate for stream, candidate in found.items() if candidate.reports}
         if asked := self._unknown(table for one in candidates.values() for report in one.reports for table in one.tables(report)):
-            return AskKeys(asked)
+            return AskKeys(asked, self._policy.by_table)
         candidates = {stream: one.until(self._end(one, checkpoint_ts)) for stream, one in candidates.items()}
         upto_ts = self._cut(candidates.values())
         step = self._step({stream: one.until(upto_ts) for stream, one in candidates.items()}, checkpoint_ts)
@@ -511,6 +549,10 @@ class RowsAhead:
         for stream in step.spans:
             self._cache.let_go([name for name in self._cache.names_of(stream) if self._is_written(name, checkpoint_ts)])
 
+    def refused(self, name: FoldedName) -> None:
+        """Let rows of a table wait for W: written ahead, they were refused."""
+        self.tables.block(name)
+
     def moved(self) -> None:
         """Record that the checkpoint moved."""
         self._must_move = False
@@ -536,7 +578,7 @@ class RowsAhead:
         if not upto:
             return step
         if asked := self._unknown(segment.tables):
-            return AskKeys(asked)
+            return AskKeys(asked, self._policy.by_table)
         # Of all tables, not only of the segment's: the chunks of its ranges hold rows of others too, which are released already.
         ahead = self.tables.ahead(after_ts)
         written = RowsWritten(upto=upto, tables=ahead) if ahead else None

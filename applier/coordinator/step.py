@@ -48,9 +48,13 @@ KeyAnswer: TypeAlias = tuple[str, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class AskKeys:
-    """Answer which of these tables have rows that can be written ahead of W: one unique key in the sink, which compares bytes."""
+    """Answer which of these tables have rows that can be written ahead of W: one unique key in the sink, which compares bytes.
+
+    ``by_table``: all rows of a table come in one stream.
+    """
 
     tables: tuple[TableRows, ...]
+    by_table: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

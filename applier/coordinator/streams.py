@@ -198,8 +198,8 @@ class Streams:
         self._announced: dict[str, int] = {}
         """The number of partitions of a topic that its latest admin event has announced."""
         self._is_listed = False
-        self.applied: dict[Stream, Ts] | None = None
-        """Up to where rows are written ahead of the checkpoint, of streams where they may be; None: ``consistency = "transaction"``."""
+        self.applied: dict[Stream, Ts] = {}
+        """Up to where rows are written ahead of the checkpoint, of streams where they may be (``rows_ahead``)."""
 
     def __iter__(self) -> Iterator[StreamState]:
         """Give the streams in the order in which they joined."""
@@ -317,9 +317,8 @@ class Streams:
             # A partition that was announced, and has not held a record, has no position yet.
             if self._new_topics.is_known(stream.topic) and state.end
         }
-        if self.applied is None:
+        if not (applied := self.applied):
             return positions
-        applied = self.applied
         return {
             stream: replace(position, applied_ts=max(applied[stream], passed_with(checkpoint_ts))) if stream in applied else position
             for stream, position in positions.items()
@@ -351,5 +350,5 @@ class Streams:
             replays=state.replays,
             fallbacks=state.fallbacks,
             missing=state.missing,
-            applied_ts=NO_TS if self.applied is None else max(self.applied.get(state.stream, NO_TS), checkpoint_ts),
+            applied_ts=max(self.applied[state.stream], checkpoint_ts) if state.stream in self.applied else NO_TS,
         )

@@ -66,9 +66,6 @@ class Listening:
     def _start(self, ranges: Sequence[RangeId]) -> None:
         coordinator, tolerance_of = self._state.coordinator, self._state.quarantine.tolerance_of
         floor_ts, buckets = coordinator.floor_ts, self._run.settings.buckets
-        # Only where versions of one row would come in two streams: to look for such updates costs a little per row.
-        rows = self._run.settings.policy.rows
-        watches_keys = rows is not None and not rows.by_table
         tasks = [
             ListenTask(
                 range=range_id,
@@ -77,7 +74,7 @@ class Listening:
                 tolerance=tolerance_of(range_id.stream),
                 expected_bytes=coordinator.expected_bytes(range_id),
                 notes_repeats=self._run.settings.writes_keyless,
-                watches_keys=watches_keys,
+                watches_keys=coordinator.watches_keys,
             )
             for range_id in ranges
         ]

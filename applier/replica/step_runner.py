@@ -119,9 +119,7 @@ class StepRunner:
                 self._state.coordinator.answer_names(step, self._run.components.sink.describe(step.tables))
             case AskKeys():
                 sink, tables = self._run.components.sink, self._state.tables
-                rows = self._run.settings.policy.rows
-                keys = row_keys(sink, tables, step.tables, by_table=rows is not None and rows.by_table)
-                self._state.coordinator.answer_keys(step, keys)
+                self._state.coordinator.answer_keys(step, row_keys(sink, tables, step.tables, by_table=step.by_table))
             case Evict():
                 self._evict(step)
             case _:
