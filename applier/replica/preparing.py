@@ -102,7 +102,7 @@ class Preparing:
             return None
         # Prepared alone, when it is its turn, it may succeed: an error is also that of the segments behind it, and what the segment before
         # has taught about its tables (``SinkTables.explained``) was not known yet. If it fails again, its error is that of the step.
-        is_failed = ready.prepared.segments[ready.number].error is not None
+        is_failed = ready.prepared.parts[ready.number].error is not None
         return None if is_failed else (ready.prepared, ready.number)
 
     def written(self, step: ApplySegment) -> None:

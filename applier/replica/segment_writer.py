@@ -99,10 +99,10 @@ class RowsInPhases:
         if isinstance(prepared, ApplierError):
             return not_written(prepared)
         self._prepared = prepared
-        if (error := error_of(prepared.segments)) is not None:
+        if (error := error_of(prepared.parts)) is not None:
             self._drop()
             return self._retried(lambda: not_written(error))
-        deletes, others = phases(prepared.segments)
+        deletes, others = phases(prepared.parts)
         outcome = self._write(deletes or others, self._write_plan)
         if deletes and others and outcome.state is WriteState.COMMITTED:
             self._left, self._deleted = others, outcome.rows
@@ -222,7 +222,7 @@ class SegmentWriter:
         plan = replace(plan, writers=self._rules.writers, policy=QuarantinePolicy())
         write_plan = WritePlan(writer=self._sink.writer, fence=fence, commit=commit)
         if plan.is_small:
-            return WriteJob(step, commit, plan, lambda: self._retried(lambda: self._runner.apply_rows(plan, write_plan)))
+            return WriteJob(step, commit, plan, lambda: self._retried(lambda: self._runner.apply(plan, write_plan)))
         phases = RowsInPhases(self._runner, plan, write_plan, self._retried)
         return WriteJob(step, commit, plan, phases.first, phases)
 

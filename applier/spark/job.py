@@ -23,8 +23,8 @@ from applier.tasks.deal import REPORTS, Dealt, Sliced, deal, divide
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
-from applier.tasks.prepare import NumberedElement, PreparedSegment, Rendered, Routed, render, reroute, selected_chunks
-from applier.tasks.write import apply_small, apply_small_rows, write, write_part
+from applier.tasks.prepare import NumberedElement, PreparedPart, Rendered, Routed, render, reroute, selected_chunks
+from applier.tasks.write import apply_small, write, write_part
 
 # --- plan broadcast --------------------------------------------------------------------------------------------------
 # How a plan reaches its tasks: with their code if it is small, else as one broadcast that ends with the plan's use.
@@ -169,7 +169,7 @@ def dividing(bounds: Sequence[Ts]) -> Callable[[Iterable[Any]], Iterator[Sliced]
     return run
 
 
-def writing(plan: WritePlan, segment: PreparedSegment, reader: RangeReader) -> Callable[[Iterable[Any]], list[bytes]]:
+def writing(plan: WritePlan, segment: PreparedPart, reader: RangeReader) -> Callable[[Iterable[Any]], list[bytes]]:
     """Return the task that writes one prepared segment."""
     sealed = seal((plan, segment, reader))
 
@@ -184,7 +184,7 @@ def writing(plan: WritePlan, segment: PreparedSegment, reader: RangeReader) -> C
 
 
 def applying(plan_of: PlanGetter, write_plan: WritePlan, reader: RangeReader, decoder: Decoder) -> Callable[[Iterable[Any]], list[bytes]]:
-    """Return the task that does everything for a small segment."""
+    """Return the task that does everything for a small segment, or for few rows ahead of W."""
     sealed = seal((write_plan, reader, decoder))
 
     def run(elements: Iterable[Any]) -> list[bytes]:
@@ -196,7 +196,7 @@ def applying(plan_of: PlanGetter, write_plan: WritePlan, reader: RangeReader, de
     return run
 
 
-def writing_rows(plan: WritePlan, parts: Sequence[PreparedSegment]) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
+def writing_rows(plan: WritePlan, parts: Sequence[PreparedPart]) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
     """Return the task that writes one part of some rows; partition 0 is the driver's."""
     sealed = seal((plan, parts))
 
@@ -208,30 +208,17 @@ def writing_rows(plan: WritePlan, parts: Sequence[PreparedSegment]) -> Callable[
     return run
 
 
-def applying_rows(plan_of: PlanGetter, write_plan: WritePlan, decoder: Decoder) -> Callable[[Iterable[Any]], list[bytes]]:
-    """Return the task that does everything for few rows."""
-    sealed = seal((write_plan, decoder))
-
-    def run(elements: Iterable[Any]) -> list[bytes]:
-        prepare_worker("write")
-        chunks = (element for element in elements if type(element) is not tuple)  # without the reports to the driver
-        there, reading = unseal(sealed)
-        return [seal(apply_small_rows(plan_of(), there, chunks, reading))]
-
-    return run
-
-
 def outcomes_of(sealed: Iterable[bytes]) -> list[WriteOutcome]:
     """Return what writing tasks have returned; DamagedData."""
     return [unseal(outcome) for outcome in sealed]
 
 
-def by_segment(announced: Iterable[Rendered], plan: PreparePlan) -> tuple[PreparedSegment, ...] | None:
-    """Sort what reducers announce; None unless each of them has announced each segment exactly once."""
+def by_part(announced: Iterable[Rendered], plan: PreparePlan) -> tuple[PreparedPart, ...] | None:
+    """Sort what reducers announce; None unless each of them has announced each part exactly once."""
     parts: list[list[Rendered]] = [[] for _ in range(plan.parts)]
-    for rendered in announced:
-        parts[rendered.segment].append(rendered)
+    for one in announced:
+        parts[one.part].append(one)
     whole = list(range(plan.reducers))
-    if any(sorted(part.reducer for part in segment) != whole for segment in parts):
+    if any(sorted(one.reducer for one in part) != whole for part in parts):
         return None
-    return tuple(PreparedSegment(tuple(segment)) for segment in parts)
+    return tuple(PreparedPart(tuple(part)) for part in parts)

@@ -74,10 +74,6 @@ class OnDemandRunner:
             self._check_open()
             return self._started
 
-    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Write few rows ahead of W."""
-        return self._outcome(lambda runner: runner.apply_rows(plan, write_plan))
-
     def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
         """Write rows ahead of W."""
         return self._outcome(lambda runner: runner.write_rows(prepared, parts, plan))

@@ -116,11 +116,11 @@ class SparkRunner:
                 raise
             return job_failed(error)
         self._prepared.add(handle)
-        segments = job.by_segment(announced, plan)
-        if segments is None:
+        parts = job.by_part(announced, plan)
+        if parts is None:
             self.drop(Prepared((), handle))
             return JobAborted("the announcements of prepared segments were not received whole", remedy=EXECUTORS_REMEDY)
-        return Prepared(segments, handle)
+        return Prepared(parts, handle)
 
     def _rendered(self, plan: PreparePlan, handle: _Handle, batches: Sequence[Shuffle]) -> RDD[Any]:
         elements, plan_of = united(batches), handle.plan.getter
@@ -131,7 +131,7 @@ class SparkRunner:
 
     def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
         """Write one prepared segment by one task that reads its partition."""
-        announced = prepared.segments[segment]
+        announced = prepared.parts[segment]
         if announced.error is not None:
             return not_written(announced.error)
         # Spark would recompute the deleted files, from ranges that may have been read again since, and nothing would delete them.
@@ -156,15 +156,11 @@ class SparkRunner:
         finally:
             self.drop(prepared)
 
-    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Write few rows by one task."""
-        return self._apply_small(plan, write_plan)
-
     def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
         """Write parts of prepared rows by as many tasks."""
         if prepared.handle not in self._prepared:  # as for ``write``
             return not_written(segments_lost())
-        elements = prepared.handle.shuffles[-1].elements().mapPartitionsWithIndex(job.writing_rows(plan, prepared.segments))
+        elements = prepared.handle.shuffles[-1].elements().mapPartitionsWithIndex(job.writing_rows(plan, prepared.parts))
         return self._written(lambda: self._context.runJob(elements, list, [number + 1 for number in parts]), len(parts))
 
     def _apply_small(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
@@ -175,10 +171,7 @@ class SparkRunner:
         def run() -> list[bytes]:
             broadcast = PlanBroadcast(self._context, plan)
             try:
-                if plan.writers:
-                    applying = job.applying_rows(broadcast.getter, write_plan, self._decoder)
-                else:
-                    applying = job.applying(broadcast.getter, write_plan, self._reader_of(), self._decoder)
+                applying = job.applying(broadcast.getter, write_plan, self._reader_of(), self._decoder)
                 elements, partition = self._one_partition(batches, plan)
                 return self._context.runJob(elements, applying, [partition])
             finally:

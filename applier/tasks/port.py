@@ -8,13 +8,13 @@ from applier.model.range_report import RangeId
 from applier.sinks.progress import WriteOutcome
 from applier.tasks.listen import ListenOutcome, ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
-from applier.tasks.prepare import PreparedSegment
+from applier.tasks.prepare import PreparedPart
 
 
 class Prepared(NamedTuple):
-    """Segments that are prepared and can be written one by one. ``handle`` is the runner's own."""
+    """Parts that are prepared and can be written one by one. ``handle`` is the runner's own."""
 
-    segments: tuple[PreparedSegment, ...]
+    parts: tuple[PreparedPart, ...]
     handle: Any
 
 
@@ -36,7 +36,7 @@ class Runner(Protocol):
     def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
         """Render the statements of segments from the cached ranges that the plan names, and keep them. The ranges stay cached.
 
-        A segment that cannot be rendered has its error (``PreparedSegment.error``). JobAborted, RangeChanged: what is cached is of no use
+        A segment that cannot be rendered has its error (``PreparedPart.error``). JobAborted, RangeChanged: what is cached is of no use
         (a range is missing, or differs from its report); the caller releases everything. SparkSessionLost: so is everything else.
         """
         ...
@@ -50,17 +50,13 @@ class Runner(Protocol):
         ...
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Prepare and write the one segment of ``plan``; outcomes as of ``write``."""
-        ...
-
-    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        """Prepare and write the few rows of the one window of ``plan``, in one transaction; outcomes as of ``write``."""
+        """Prepare and write the one segment of ``plan``, or few rows ahead of W, in one transaction; same outcomes as ``write``."""
         ...
 
     def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
         """Write parts of prepared rows, each by a task of its own and in transactions of its own.
 
-        COMMITTED: all are durable; the progress is where it was. RELOAD: as of ``write``. Otherwise some may be durable.
+        COMMITTED: all are durable; the progress is where it was. RELOAD: as for ``write``. Otherwise some may be durable.
         """
         ...
 

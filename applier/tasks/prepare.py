@@ -25,9 +25,9 @@ from applier.tasks.plan import PreparePlan
 
 
 class Rendered(NamedTuple):
-    """The end of what one reducer has rendered of one segment. ``size``: bytes of its statements, bulk data included."""
+    """The end of what one reducer has rendered of one part. ``size``: bytes of its statements, bulk data included."""
 
-    segment: int
+    part: int
     reducer: int
     statements: int = 0
     reads: int = 0
@@ -38,22 +38,22 @@ class Rendered(NamedTuple):
     """Sets of transactions."""
     rejected: tuple[RejectedEvent, ...] = ()
     error: ApplierError | None = None
-    """Why the segment could not be rendered. Then nothing of it is written."""
+    """Why the part could not be rendered. Then nothing of it is written."""
 
 
 Element: TypeAlias = Statement | TransactionSet | Rendered
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedSegment:
-    """One segment as all of its reducers have announced it."""
+class PreparedPart:
+    """What one task writes, as all reducers have announced it: a segment, or a writer's share of rows ahead of W."""
 
-    parts: tuple[Rendered, ...]
+    rendered: tuple[Rendered, ...]
 
     @property
     def error(self) -> ApplierError | None:
         """Why it cannot be written. The early end of one input has another cause: any other failure says more, and wins."""
-        errors = [part.error for part in self.parts if part.error is not None]
+        errors = [one.error for one in self.rendered if one.error is not None]
         ambiguous = [error for error in errors if isinstance(error, AmbiguousRows)]
         if ambiguous:
             return earliest(ambiguous)
@@ -62,34 +62,34 @@ class PreparedSegment:
     @property
     def rejected(self) -> tuple[RejectedEvent, ...]:
         """The rows that the planner has taken out."""
-        return tuple(event for part in self.parts for event in part.rejected)
+        return tuple(event for one in self.rendered for event in one.rejected)
 
     @property
     def reads(self) -> int:
         """The number of its statements that read the sink's rows."""
-        return sum(part.reads for part in self.parts)
+        return sum(one.reads for one in self.rendered)
 
     @property
     def deletes(self) -> int:
         """The number of its DELETE statements."""
-        return sum(part.deletes for part in self.parts)
+        return sum(one.deletes for one in self.rendered)
 
 
 @dataclass(slots=True)
 class Arrival:
     """Compares what reaches the writer with what was announced.
 
-    Statements run while others still arrive. To hold all of them only to count them earlier would make no difference: a segment that
-    is not whole is rolled back.
+    Statements run while others still arrive. To hold all of them only to count them earlier would make no difference: a part that is
+    not whole is rolled back.
     """
 
-    segment: PreparedSegment
+    part: PreparedPart
     sets: list[TransactionSet] = field(default_factory=list)
     _markers: list[Rendered] = field(default_factory=list)
 
     def statements(self, elements: Iterable[Element]) -> Iterator[Statement]:
         """Yield the statements by phase; raise IncompleteInput at their end unless everything is there that was announced."""
-        reads_left, deletes_left = self.segment.reads, self.segment.deletes
+        reads_left, deletes_left = self.part.reads, self.part.deletes
         deletes, replaces = HeldStatements(), HeldStatements()
         statements = rows = size = 0
         for element in received(elements):
@@ -122,20 +122,20 @@ class Arrival:
         self._check(statements, rows, size, is_complete=is_complete)
 
     def _check(self, statements: int, rows: int, size: int, *, is_complete: bool) -> None:
-        parts = self.segment.parts
+        rendered = self.part.rendered
         announced = (
-            sum(part.statements for part in parts), sum(part.rows for part in parts),
-            sum(part.size for part in parts), sum(part.sets for part in parts),
+            sum(one.statements for one in rendered), sum(one.rows for one in rendered),
+            sum(one.size for one in rendered), sum(one.sets for one in rendered),
         )  # fmt: skip
         ended = sorted(marker.reducer for marker in self._markers)
-        if not is_complete or (statements, rows, size, len(self.sets)) != announced or ended != sorted(part.reducer for part in parts):
+        if not is_complete or (statements, rows, size, len(self.sets)) != announced or ended != sorted(one.reducer for one in rendered):
             raise incomplete_segment(
                 statements=statements,
                 rows=rows,
                 announced_statements=announced[0],
                 announced_rows=announced[1],
                 reducers=len(ended),
-                of=len(parts),
+                of=len(rendered),
             )
 
 
@@ -150,7 +150,7 @@ LATER: Final = Remedy(
     "tasks.report-unwritten-rows", "The applier writes it later by itself. If a run ends with this message, report it as a defect"
 )
 ANNOUNCED: Final = 0
-"""Where the announcements of all segments go, to be read by the driver; segment number n goes to n + 1."""
+"""Where the announcements of all parts go, to be read by the driver; part number n goes to n + 1."""
 
 
 def selected_chunks(plan: PreparePlan, elements: Iterable[PackedChunk | RangesEnd | Failure], buckets: int) -> Iterator[bytes]:
@@ -201,7 +201,7 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
                 part = _Part(segment + 1, reducer)
     # Statements of the segment may have been yielded already. The driver gets its announcement before it is written.
     except ApplierError as error:
-        for segment in range(part.segment, len(plan.windows)):
+        for segment in range(part.number, len(plan.windows)):
             yield ANNOUNCED, Rendered(segment, reducer, error=error)
 
 
@@ -220,21 +220,21 @@ def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, Pla
             yield from part.end()
     except ApplierError as error:
         for part in parts:
-            yield ANNOUNCED, Rendered(part.segment, reducer, error=error)
+            yield ANNOUNCED, Rendered(part.number, reducer, error=error)
 
 
 class _Part:
-    """Counts what one reducer renders of one segment."""
+    """Counts what one reducer renders of one part."""
 
-    __slots__ = ("deletes", "reads", "reducer", "rejected", "rows", "segment", "sets", "size", "statements")
+    __slots__ = ("deletes", "number", "reads", "reducer", "rejected", "rows", "sets", "size", "statements")
 
-    def __init__(self, segment: int, reducer: int) -> None:
-        self.segment, self.reducer = segment, reducer
+    def __init__(self, number: int, reducer: int) -> None:
+        self.number, self.reducer = number, reducer
         self.statements = self.reads = self.deletes = self.rows = self.size = self.sets = 0
         self.rejected: list[RejectedEvent] = []
 
     def count(self, item: Statement | TransactionSet) -> NumberedElement:
-        """Address an item to its segment."""
+        """Address an item to its part."""
         if isinstance(item, Statement):
             self.statements += 1
             self.reads += item.phase is Phase.READ
@@ -243,10 +243,10 @@ class _Part:
             self.size += item.size
         else:
             self.sets += 1
-        return self.segment + 1, item
+        return self.number + 1, item
 
     def end(self) -> Iterator[NumberedElement]:
         """Announce the part to the driver and to the writer."""
-        counts = (self.segment, self.reducer, self.statements, self.reads, self.deletes, self.rows, self.size, self.sets)
+        counts = (self.number, self.reducer, self.statements, self.reads, self.deletes, self.rows, self.size, self.sets)
         yield ANNOUNCED, Rendered(*counts, rejected=tuple(self.rejected))
-        yield self.segment + 1, Rendered(*counts)
+        yield self.number + 1, Rendered(*counts)

@@ -20,7 +20,7 @@ from applier.sinks.quarantine import Quarantined
 from applier.sources.port import Decoder, RangeReader, Record
 from applier.tasks.handover import Failure, RangesEnd
 from applier.tasks.plan import PreparePlan, WritePlan
-from applier.tasks.prepare import ANNOUNCED, Arrival, Element, PreparedSegment, Rendered, render, selected_chunks
+from applier.tasks.prepare import ANNOUNCED, Arrival, Element, NumberedElement, PreparedPart, Rendered, render, selected_chunks
 
 # --- quarantined record ----------------------------------------------------------------------------------------------
 # Reads the record of a rejected event from the source once more, for the transaction that stores it in the quarantine.
@@ -63,12 +63,12 @@ class RecordFetcher:
 # --- write -----------------------------------------------------------------------------------------------------------
 
 
-def write(plan: WritePlan, segment: PreparedSegment, elements: Iterable[Element], reader: RangeReader) -> WriteOutcome:
+def write(plan: WritePlan, part: PreparedPart, elements: Iterable[Element], reader: RangeReader) -> WriteOutcome:
     """Write the elements of a prepared segment in one transaction. ``reader`` reads the records of rows that are quarantined."""
-    if segment.error is not None:
-        return not_written(segment.error)
-    arrival = Arrival(segment)
-    quarantined = Quarantined(RecordFetcher(reader), segment.rejected, takes_refused=plan.takes_refused)
+    if part.error is not None:
+        return not_written(part.error)
+    arrival = Arrival(part)
+    quarantined = Quarantined(RecordFetcher(reader), part.rejected, takes_refused=plan.takes_refused)
     outcome = plan.writer.write(plan.fence, arrival.statements(elements), plan.commit, quarantined)
     # Raised inside of the writer's transaction by ``statements``, and so rolled back there: nothing is durable.
     if isinstance(outcome.error, JobAborted):
@@ -79,10 +79,12 @@ def write(plan: WritePlan, segment: PreparedSegment, elements: Iterable[Element]
 def apply_small(
     plan: PreparePlan, write_plan: WritePlan, elements: Iterable[PackedChunk | RangesEnd | Failure], reader: RangeReader, decoder: Decoder
 ) -> WriteOutcome:
-    """Prepare and write the one segment of ``plan`` from the elements of all buckets: of whole batches, or of its slice of them."""
+    """Prepare and write the one window of ``plan`` from the elements of all buckets: of whole batches, or of its slice of them."""
     planned = list(render(plan, 0, selected_chunks(plan, elements, plan.buckets), decoder))
-    parts = tuple(item for at, item in planned if at == ANNOUNCED and isinstance(item, Rendered))
-    return write(write_plan, PreparedSegment(parts), (item for at, item in planned if at != ANNOUNCED), reader)
+    announced = tuple(item for at, item in planned if at == ANNOUNCED and isinstance(item, Rendered))
+    if plan.writers:
+        return _write_small_rows(write_plan, [PreparedPart((one,)) for one in announced], planned)
+    return write(write_plan, PreparedPart(announced), (item for at, item in planned if at != ANNOUNCED), reader)
 
 
 def not_written(error: ApplierError) -> WriteOutcome:
@@ -103,7 +105,7 @@ def not_written(error: ApplierError) -> WriteOutcome:
 _WORST: Final = (WriteState.FENCED, WriteState.RELOAD, WriteState.FAILED)
 
 
-def write_part(plan: WritePlan, part: PreparedSegment, elements: Iterable[Element]) -> WriteOutcome:
+def write_part(plan: WritePlan, part: PreparedPart, elements: Iterable[Element]) -> WriteOutcome:
     """Write the elements of one part."""
     arrival = Arrival(part)
     try:
@@ -121,27 +123,23 @@ def joined(outcomes: Sequence[WriteOutcome]) -> WriteOutcome:
     return WriteOutcome(state=WriteState.COMMITTED, rows=sum(outcome.rows for outcome in outcomes))
 
 
-def phases(parts: Sequence[PreparedSegment]) -> tuple[list[int], list[int]]:
+def phases(parts: Sequence[PreparedPart]) -> tuple[list[int], list[int]]:
     """Return the numbers of the parts that delete rows, and of those that write others, without empty ones."""
-    filled = [number for number, part in enumerate(parts) if any(rendered.statements for rendered in part.parts)]
+    filled = [number for number, part in enumerate(parts) if any(one.statements for one in part.rendered)]
     return [number for number in filled if number < len(parts) // 2], [number for number in filled if number >= len(parts) // 2]
 
 
-def error_of(parts: Iterable[PreparedSegment]) -> ApplierError | None:
+def error_of(parts: Iterable[PreparedPart]) -> ApplierError | None:
     """Return why the rows cannot be written."""
-    return PreparedSegment(tuple(rendered for part in parts for rendered in part.parts)).error
+    return PreparedPart(tuple(one for part in parts for one in part.rendered)).error
 
 
-def apply_small_rows(
-    plan: PreparePlan, write_plan: WritePlan, elements: Iterable[PackedChunk | RangesEnd], decoder: Decoder
-) -> WriteOutcome:
-    """Prepare and write the rows of ``plan`` from the elements of all buckets, one part after the other in one transaction."""
-    planned = list(render(plan, 0, selected_chunks(plan, elements, plan.buckets), decoder))
-    parts = [PreparedSegment((item,)) for at, item in planned if at == ANNOUNCED and isinstance(item, Rendered)]
+def _write_small_rows(plan: WritePlan, parts: Sequence[PreparedPart], planned: Sequence[NumberedElement]) -> WriteOutcome:
+    """Write rows ahead of W one part after the other in one transaction."""
     if (unrendered := error_of(parts)) is not None:
         return not_written(unrendered)
     arriving = (Arrival(part).statements([item for at, item in planned if at == number]) for number, part in enumerate(parts, 1))
     try:
-        return write_plan.writer.write_rows(write_plan.fence, chain.from_iterable(arriving), at_once=True)
+        return plan.writer.write_rows(plan.fence, chain.from_iterable(arriving), at_once=True)
     except ApplierError as error:  # what was announced has not arrived
         return not_written(error)

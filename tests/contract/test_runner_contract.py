@@ -305,7 +305,7 @@ def test_segments_that_were_prepared_together_are_written_one_after_the_other(ma
     runner = make_runner(reader)
     plan = stage.prepare_plan(listen(runner, reader), *BOUNDS, splits=splits)
     prepared = prepared_in(runner, plan)
-    assert len(prepared.segments) == len(plan.windows)
+    assert len(prepared.parts) == len(plan.windows)
     assert stage.is_untouched()
     for number, upto in enumerate(BOUNDS[1:]):
         outcome = runner.write(prepared, number, commit_of(stage, upto))
@@ -333,7 +333,7 @@ def test_the_error_of_one_segment_leaves_those_before_it_writable(make_runner: M
     reader = NumberedRows(ROWS, unknown_column=ROWS // 2)
     runner = make_runner(reader)
     prepared = prepared_in(runner, stage.prepare_plan(listen(runner, reader), *BOUNDS))
-    assert [segment.error is None for segment in prepared.segments] == [True, False, False]
+    assert [segment.error is None for segment in prepared.parts] == [True, False, False]
     assert runner.write(prepared, 0, commit_of(stage, BOUNDS[1])).state is WriteState.COMMITTED
     refused = runner.write(prepared, 1, commit_of(stage, BOUNDS[2]))
     assert (refused.state, type(refused.error)) == (WriteState.FAILED, FatalSinkError)

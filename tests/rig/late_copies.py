@@ -21,9 +21,9 @@ class LateCopies(LocalRunner):
         self.rows_again = 0
         self._copies: list[Callable[[], WriteOutcome]] = []
 
-    def apply_rows(self, plan, write_plan) -> WriteOutcome:
-        again = super().apply_rows
-        return self._with_copies(lambda: again(plan, write_plan))
+    def apply(self, plan, write_plan) -> WriteOutcome:
+        again = super().apply
+        return self._with_copies(lambda: again(plan, write_plan)) if plan.writers else again(plan, write_plan)
 
     def write_rows(self, prepared, parts, plan) -> WriteOutcome:
         again, handle = super().write_rows, prepared.handle

@@ -14,14 +14,14 @@ from applier.model.range_report import RangeId
 from applier.model.segment import slice_holding
 from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
-from applier.spark.job import by_segment
+from applier.spark.job import by_part
 from applier.tasks.deal import REPORTS, deal, divide, partition_of
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
-from applier.tasks.write import apply_small, apply_small_rows, joined, not_written, write, write_part
+from applier.tasks.write import apply_small, joined, not_written, write, write_part
 
 Partitions = Mapping[int, Sequence[bytes]]
 
@@ -67,15 +67,15 @@ class LocalRunner:
         else:
             chunks = [(bucket, selected_chunks(plan, elements, 1)) for bucket, elements in buckets]
         prepared = _shuffled(item for reducer, mine in chunks for item in render(plan, reducer, mine, decoder))
-        segments = by_segment(_read(prepared, ANNOUNCED), plan)
-        assert segments is not None
+        parts = by_part(_read(prepared, ANNOUNCED), plan)
+        assert parts is not None
         self._prepared.append(prepared)
-        return Prepared(segments, prepared)
+        return Prepared(parts, prepared)
 
     def write(self, prepared: Prepared, segment: int, plan: WritePlan) -> WriteOutcome:
         if all(prepared.handle is not kept for kept in self._prepared):
             return not_written(JobAborted("the prepared segments are gone"))
-        there = pickle.loads(pickle.dumps((plan, prepared.segments[segment])))  # noqa: S301
+        there = pickle.loads(pickle.dumps((plan, prepared.parts[segment])))  # noqa: S301
         return write(*there, _read(prepared.handle, segment + 1), pickle.loads(self._reader))  # noqa: S301
 
     def apply(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
@@ -104,6 +104,8 @@ class LocalRunner:
     def _slice_of(self, plan: PreparePlan) -> int | None:
         """Divide at the next DDLs whenever there is one, however little that saves, and return the number of the segment's slice."""
         window = plan.windows[0]
+        if plan.writers:
+            return None
         if slice_holding(self._bounds, window) is None:
             self._bounds, self._divided = (window.after_ts, window.upto_ts, *plan.later) if plan.later else (), {}
         return slice_holding(self._bounds, window)
@@ -115,20 +117,12 @@ class LocalRunner:
             self._divided[id(batch)] = batch, _shuffled(divide(bounds, elements))
         return self._divided[id(batch)][1]
 
-    def apply_rows(self, plan: PreparePlan, write_plan: WritePlan) -> WriteOutcome:
-        if not self._cached.keys() >= plan.ranges.keys():
-            return not_written(JobAborted("a range of the plan is not cached"))
-        there, writing, decoder = map(pickle.loads, (*map(pickle.dumps, (plan, write_plan)), self._decoder))
-        buckets = [(batch, bucket) for batch in self._batches(plan) for bucket in range(plan.buckets)]
-        elements = (element for batch, bucket in buckets for element in _read(batch, partition_of(bucket)))
-        return apply_small_rows(there, writing, elements, decoder)
-
     def write_rows(self, prepared: Prepared, parts: Sequence[int], plan: WritePlan) -> WriteOutcome:
         """Write the parts one after the other, in any order."""
         if all(prepared.handle is not kept for kept in self._prepared):
             return not_written(JobAborted("the prepared rows are gone"))
-        there, segments = pickle.loads(pickle.dumps((plan, prepared.segments)))  # noqa: S301
-        return joined([write_part(there, segments[number], _read(prepared.handle, number + 1)) for number in reversed(parts)])
+        there, announced = pickle.loads(pickle.dumps((plan, prepared.parts)))  # noqa: S301
+        return joined([write_part(there, announced[number], _read(prepared.handle, number + 1)) for number in reversed(parts)])
 
     def drop(self, prepared: Prepared) -> None:
         self._prepared = [kept for kept in self._prepared if kept is not prepared.handle]

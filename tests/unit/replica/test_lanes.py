@@ -34,7 +34,7 @@ from applier.sources.start import StartPoint
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
-from applier.tasks.prepare import PreparedSegment, Rendered
+from applier.tasks.prepare import PreparedPart, Rendered
 from applier.telemetry.log import timeline_in_use, timeline_used
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
@@ -377,7 +377,7 @@ def test_a_segment_that_could_not_be_prepared_ahead_is_prepared_again_when_it_is
     def failing(plan):
         # What is known only now: the tables as the segment before has explained them. An error is also that of all segments behind it.
         error = NeedsOperator("an index that upstream does not have", remedy=Remedy("test.remedy", "Drop it"))
-        return prepare(plan)._replace(segments=tuple(PreparedSegment((Rendered(n, 0, error=error),)) for n in range(len(plan.windows))))
+        return prepare(plan)._replace(parts=tuple(PreparedPart((Rendered(n, 0, error=error),)) for n in range(len(plan.windows))))
 
     run.runner.prepare = failing
     run.finish()
@@ -391,7 +391,7 @@ def test_what_was_prepared_before_a_ddl_that_came_late_is_not_written_behind_it(
     state = SimpleNamespace(tables=SimpleNamespace(changes=0))
     lane = Preparing(None, state, None)
     lane._pending = (AHEAD,)
-    lane.lane.start(lambda: Prepared((PreparedSegment(()),), "made"))
+    lane.lane.start(lambda: Prepared((PreparedPart(()),), "made"))
     lane.take()
     assert lane.of(STEP) is not None
     state.tables.changes += 1

@@ -29,13 +29,13 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.spark.batch import SERIALIZER
-from applier.spark.job import by_segment
+from applier.spark.job import by_part
 from applier.tasks import listen as listening
 from applier.tasks.deal import REPORTS, deal, divide, partition_of
 from applier.tasks.handover import Failure, RangeContent, RangesEnd, RoutedEnd, received, routed_chunks
 from applier.tasks.listen import ListenTask, RangeFailure
 from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
-from applier.tasks.prepare import ANNOUNCED, PreparedSegment, Rendered, render, reroute, selected_chunks
+from applier.tasks.prepare import ANNOUNCED, PreparedPart, Rendered, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, write
 from tests.builders.planning import between
 
@@ -242,7 +242,7 @@ def routed_chunks_of(plan, feed):
 
 
 def segments_of(plan, delivered):
-    segments = by_segment(delivered[ANNOUNCED], plan)
+    segments = by_part(delivered[ANNOUNCED], plan)
     assert segments is not None
     return segments
 
@@ -333,7 +333,7 @@ def test_each_part_of_a_segment_is_announced_to_the_driver_and_to_the_writer_beh
             *items, end = delivered[number + 1]
             announced = delivered[ANNOUNCED][number]
             assert announced == end
-            assert (end.segment, end.reducer) == (number, reducer)
+            assert (end.part, end.reducer) == (number, reducer)
             statements = [item for item in items if isinstance(item, Statement)]
             assert (end.statements, end.rows) == (len(statements), sum(statement.rows for statement in statements))
             assert end.size == sum(len(statement.text) + len(statement.data) for statement in statements)
@@ -476,7 +476,7 @@ def test_announcements_of_which_one_bit_has_changed_are_not_taken(plan, cached):
     announced = rendered(plan(), buckets_of(cached))[ANNOUNCED]
     for at, changed in enumerate(changes(announced)):
         try:
-            assert by_segment(received(changed), plan()) is None, at
+            assert by_part(received(changed), plan()) is None, at
         except DamagedData:
             continue
 
@@ -711,10 +711,10 @@ def test_the_announcements_to_the_driver_are_whole_or_nothing_is_prepared(plan, 
         announced = delivered[ANNOUNCED]
         assert len(announced) == prepared.reducers * 2
         for cut in cuts(announced):
-            assert by_segment(received(cut), prepared) is None
+            assert by_part(received(cut), prepared) is None
         for number, element in enumerate(announced):
-            assert by_segment(without(announced, number), prepared) is None
-            assert by_segment([*announced, element], prepared) is None
+            assert by_part(without(announced, number), prepared) is None
+            assert by_part([*announced, element], prepared) is None
 
 
 def test_an_element_for_the_writer_that_is_missing_or_arrives_twice_is_noticed_wherever_it_was(plan, target, cached, path):
@@ -765,7 +765,7 @@ def test_nothing_is_asked_of_the_writer_for_a_segment_that_could_not_be_prepared
 def test_an_error_of_the_rows_says_more_than_what_is_missing_beside_it(target):
     errors = [IncompleteInput("cut"), FatalSinkError("the table is missing")]
     for order in (errors, errors[::-1]):
-        segment = PreparedSegment(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
+        segment = PreparedPart(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
         outcome = write(target(), segment, [], Written())
         assert (outcome.state, type(outcome.error)) == (WriteState.FAILED, FatalSinkError)
 
@@ -774,10 +774,10 @@ def test_of_equal_rows_in_several_buckets_those_of_the_earliest_commit_are_named
     places = [("shop.a", 7), ("shop.b", 6), ("shop.c", 6)]
     errors = [AmbiguousRows.of({"table": table, "commit_ts": ts}, rows=2) for table, ts in places]
     for order in (errors, errors[::-1]):
-        segment = PreparedSegment(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
+        segment = PreparedPart(tuple(Rendered(0, reducer, error=error) for reducer, error in enumerate(order)))
         assert segment.error.facts["commit_ts"] == 6
         assert segment.error.facts["tables"] == write(target(), segment, [], Written()).error.facts["tables"] == "shop.b, shop.c"
-    assert PreparedSegment((Rendered(0, 0, error=IncompleteInput("cut")), Rendered(0, 1, error=errors[0]))).error is errors[0]
+    assert PreparedPart((Rendered(0, 0, error=IncompleteInput("cut")), Rendered(0, 1, error=errors[0]))).error is errors[0]
 
 
 # --- deletes first -----------------------------------------------------------------------------------------------------
@@ -813,7 +813,7 @@ def parts_with_deletes(*reads):
 def test_all_deletes_run_before_any_replace_whatever_the_order_in_which_parts_arrive(monkeypatch, target, held_bytes, order):
     monkeypatch.setattr(held_statements, "HELD_BYTES", held_bytes)
     parts, noted = parts_with_deletes(), Noted()
-    segment = PreparedSegment(tuple(part[-1] for part in parts))
+    segment = PreparedPart(tuple(part[-1] for part in parts))
     elements = [element for number in order for element in parts[number]]
     assert write(replace(target(), writer=noted), segment, elements, Written()).state is WriteState.COMMITTED
     assert [statement.phase for statement in noted.ran] == [Phase.DELETE] * 2 + [Phase.REPLACE] * 4
@@ -827,7 +827,7 @@ def test_what_is_read_is_read_before_anything_is_deleted_or_replaced_whatever_th
 ):
     monkeypatch.setattr(held_statements, "HELD_BYTES", held_bytes)
     parts, noted = parts_with_deletes(Phase.READ, Phase.READ), Noted()
-    segment = PreparedSegment(tuple(part[-1] for part in parts))
+    segment = PreparedPart(tuple(part[-1] for part in parts))
     elements = [element for number in order for element in parts[number]]
     assert write(replace(target(), writer=noted), segment, elements, Written()).state is WriteState.COMMITTED
     assert [statement.phase for statement in noted.ran] == [Phase.READ] * 4 + [Phase.DELETE] * 2 + [Phase.REPLACE] * 4
@@ -836,14 +836,14 @@ def test_what_is_read_is_read_before_anything_is_deleted_or_replaced_whatever_th
 
 def test_nothing_is_deleted_or_replaced_and_nothing_is_whole_where_a_read_is_missing(target):
     first, (_, *rest) = parts_with_deletes(Phase.READ)
-    noted, segment = Noted(), PreparedSegment((first[-1], rest[-1]))
+    noted, segment = Noted(), PreparedPart((first[-1], rest[-1]))
     assert is_refused(write(replace(target(), writer=noted), segment, [*first, rest[0], *rest], Written()))
     assert [statement.phase for statement in noted.ran] == [Phase.READ]
 
 
 def test_no_replace_runs_and_nothing_is_whole_where_a_delete_is_missing_even_if_another_statement_makes_up_the_counts(target):
     first, (_, *rest) = parts_with_deletes()
-    noted, segment = Noted(), PreparedSegment((first[-1], rest[-1]))
+    noted, segment = Noted(), PreparedPart((first[-1], rest[-1]))
     assert is_refused(write(replace(target(), writer=noted), segment, [*first, rest[0], *rest], Written()))
     assert [statement.phase for statement in noted.ran] == [Phase.DELETE]
 
