@@ -11,12 +11,13 @@ from typing import IO, Final, NamedTuple
 
 import zstandard
 
+from applier.ddl.ddl_type import ddl_type_of
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent
 from applier.model.remedy import Remedy
 from applier.sources.binlog.ddl_text import completed, read_tree
-from applier.sources.binlog.query import DUMPED, ddl_type_of, refusal_of, unreadable
+from applier.sources.binlog.query import DUMPED, refusal_of, unreadable
 from applier.sources.changefeed import HEADER_LINES
 from applier.sources.dump_text import open_text
 
