@@ -6,6 +6,7 @@ from typing import Final
 
 from applier.demo.comparison import DurableState, TableVerdict, compare, durable_state, money_in, steps_until
 from applier.demo.directory import TOPIC, DemoDirectory
+from applier.demo.live.feed import LiveTopic
 from applier.demo.live.live_report import LiveReport
 from applier.demo.live.session import LiveOptions, LiveReplica, live_on
 from applier.demo.process import WatchedProcess, catchup_command
@@ -45,7 +46,8 @@ def run_demo(directory: DemoDirectory, history: History, report: DemoReport, liv
                 if killed is not None:
                     _resume(directory, sink, report, killed)
                 if live is not None:
-                    replica = LiveReplica(files=directory, servers=broker.bootstrap_servers, sink=sink, history=history, volume=volume)
+                    topic = LiveTopic(broker.bootstrap_servers)
+                    replica = LiveReplica(files=directory, topic=topic, sink=sink, history=history, volume=volume)
                     return live_on(replica, live, LiveReport(report, directory, live.port))
         return compare(directory.replica, history, directory.oracle)
     finally:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from applier.demo.simulator.column_type import TypeClass
-from applier.demo.simulator.encoder import EncodedColumn, Encoder, WireEvent, frame
+from applier.demo.simulator.encoder import EncodedColumn, Encoder, frame
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import LogRecord
+from applier.demo.simulator.wire_format import WireEvent
 from applier.model.position import Stream, Ts
 from tests.integration.every_type import CASES, TypeCase
 from tests.rig.fake_source import FakeSource

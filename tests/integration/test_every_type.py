@@ -11,10 +11,11 @@ from uuid import uuid4
 import pytest
 
 from applier.coordinator import Policy
-from applier.demo.simulator.encoder import EncodedColumn, Encoder, RecordBytes, WireEvent, frame
+from applier.demo.simulator.encoder import EncodedColumn, Encoder, frame
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import LogRecord
+from applier.demo.simulator.wire_format import RecordBytes, WireEvent
 from applier.model.position import Stream, Ts
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings

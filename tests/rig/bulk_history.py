@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
-from applier.demo.simulator.encoder import Encoder, ImageWriter, WireEvent, frame
+from applier.demo.simulator.encoder import Encoder, ImageWriter
 from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import ItemEncoder, ItemMaker, wire_columns
+from applier.demo.simulator.item import DdlItem, ItemMaker, RowItem
+from applier.demo.simulator.item_encoder import ItemEncoder, wire_of
 from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.open_protocol import wire_columns
 from applier.demo.simulator.operation import CreateSchema, CreateTable, Row, RowChange, UpstreamStep
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
+from applier.demo.simulator.producer.bootstrap import BootstrapSender
 from applier.demo.simulator.schema import Table, column, index, primary
+from applier.demo.simulator.wire_format import WireEvent
 from applier.model.events import TableName
 from applier.model.position import Stream, Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS, physical_ms
@@ -133,32 +137,51 @@ class _BulkWriter:
         self._streams = [Stream(options.topic, partition) for partition in range(options.partitions)]
         self._batches: list[list[WireEvent]] = [[] for _ in self._streams]
         self._encoder = Encoder(options.flavour, options.compression)
-        self._items = ItemEncoder(self._encoder, options.images)
+        self._wire = wire_of(options.form, options.flavour, options.compression, options.images, options.wire)
+        self._items = ItemEncoder(self._wire, options.sent_images)
+        self._bootstraps = BootstrapSender(options.wire)
         self._maker = ItemMaker(random.Random(options.seed), options.dispatcher, ImageOptions())
         self._images: dict[Table, ImageWriter] = {}
 
     def step(self, step: UpstreamStep) -> Iterator[LogRecord]:
         """Write the rows of a step, then its DDLs on every partition."""
         time_ms = physical_ms(step.ts) + 5
+        if self._options.form.batches:
+            yield from self._batched(step, time_ms)
+            step = step._replace(rows=())
+        for item in self._maker.items(step):
+            if isinstance(item, DdlItem):
+                yield from self._flush_all(time_ms)
+                streams = self._streams if self._wire.broadcasts_ddls else self._streams[:1]
+                yield from self._copies(self._items.encode(item, time_ms), streams, time_ms)
+            else:
+                yield from self._single(item, time_ms)
+
+    def _batched(self, step: UpstreamStep, time_ms: int) -> Iterator[LogRecord]:
         for change in step.rows:
             place = self._place(change, step.ts)
             batch = self._batches[place]
             batch.append(self._event(change, step.ts))
             if len(batch) >= self._options.batch_size:
                 yield self._flushed(place, time_ms)
-        for ddl in self._maker.items(UpstreamStep(step.ts, (), step.ddls)):
-            yield from self._flush_all(time_ms)
-            yield from self._copies(self._items.encode(ddl), time_ms)
+
+    def _single(self, item: RowItem, time_ms: int) -> Iterator[LogRecord]:
+        """Write a row as a record of its own, after the schema of its table where that is new."""
+        if self._options.form.sends_schemas and self._bootstraps.notes(item, self._options.topic, time_ms):
+            schema = self._wire.bootstrap(item, time_ms)
+            yield from () if schema is None else self._copies(schema, self._streams, time_ms)
+        stream = self._streams[self._slots[item.hash % len(self._slots)]]
+        yield from self._copies(self._items.encode(item, time_ms), [stream], time_ms)
 
     def resolve(self, ts: Ts) -> Iterator[LogRecord]:
         """Write what is open, then ``ts`` as resolved on all partitions."""
         time_ms = physical_ms(ts) + 5
         yield from self._flush_all(time_ms)
-        yield from self._copies(self._encoder.resolved(ts), time_ms)
+        yield from self._copies(self._wire.watermark(ts, time_ms), self._streams, time_ms)
 
-    def _copies(self, event: WireEvent, time_ms: int) -> Iterator[LogRecord]:
-        key, value = frame([event])
-        return (LogRecord(stream, key, value, time_ms) for stream in self._streams)
+    def _copies(self, event: WireEvent, streams: Sequence[Stream], time_ms: int) -> Iterator[LogRecord]:
+        key, value = self._wire.frame([event])
+        return (LogRecord(stream, key, value, time_ms) for stream in streams)
 
     def _place(self, change: RowChange, ts: Ts) -> int:
         row = change.after if change.after is not None else change.before or ()
@@ -176,7 +199,7 @@ class _BulkWriter:
         return WireEvent(key, self._encoder.row_value(after=writer.write(after), previous=previous))
 
     def _flushed(self, place: int, time_ms: int) -> LogRecord:
-        key, value = frame(self._batches[place])
+        key, value = self._wire.frame(self._batches[place])
         self._batches[place] = []
         return LogRecord(self._streams[place], key, value, time_ms)
 

@@ -7,8 +7,9 @@ import struct
 import cramjam
 import lz4.frame
 
-from applier.demo.simulator.encoder import EncodedColumn, Encoder, KeyExtras, RecordBytes, WireEvent, frame
+from applier.demo.simulator.encoder import EncodedColumn, Encoder, frame
 from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.wire_format import KeyExtras, RecordBytes, WireEvent
 
 _OPEN = {
     "none": bytes,

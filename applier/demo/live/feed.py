@@ -6,7 +6,7 @@ The embedded broker forgets, so upstream waits for the replica when too much of 
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from applier.demo.directory import TOPIC
 from applier.demo.simulator.broker import MOCK_PARTITIONS
@@ -15,6 +15,7 @@ from applier.demo.simulator.live_log import LiveLog, wall_clock_ts
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord
 from applier.demo.simulator.sqlite_oracle import SqliteOracle
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.position import Ts
 from applier.model.segment import is_beyond, is_past
 
@@ -61,7 +62,7 @@ class Backlog:
 
 RESOLVED_EVERY_S: Final = 1.0
 LOG_STEPS: Final = 5000
-"""Steps after which a new log begins: a log keeps each definition of a table that it has written."""
+"""Steps after which the log forgets the definitions of tables that it has written."""
 DELIVERY: Final = {"message.timeout.ms": 10_000, "log_level": 0}
 """A broker on this machine that does not answer for so long has ended."""
 
@@ -74,15 +75,30 @@ class Written:
     ddls: int = 0
 
 
+class LiveTopic(NamedTuple):
+    """Where upstream writes, and in which format."""
+
+    servers: str
+    form: WireFormat = WireFormat.OPEN_PROTOCOL
+
+
 class LiveFeed:
     """Writes ``steps`` with the time of the wall clock, above ``after_ts``. ``tick`` is called several times a second."""
 
-    def __init__(self, steps: Iterator[UpstreamStep], oracle: SqliteOracle, servers: str, *, after_ts: Ts, rows_per_s: float) -> None:
+    def __init__(
+        self,
+        steps: Iterator[UpstreamStep],
+        oracle: SqliteOracle,
+        topic: LiveTopic,
+        *,
+        after_ts: Ts,
+        rows_per_s: float,
+    ) -> None:
         self._steps = steps
         self._oracle = oracle
-        self._producer = LogProducer(servers, dict(DELIVERY))
+        self._producer = LogProducer(topic.servers, dict(DELIVERY))
         self._rows_per_s = rows_per_s
-        self._log, self._log_steps = LiveLog(TOPIC, MOCK_PARTITIONS), 0
+        self._log, self._log_steps = LiveLog(TOPIC, MOCK_PARTITIONS, form=topic.form), 0
         self._owed, self._next_resolved_s = 0.0, 0.0
         self._last_tick_s: float | None = None
         self._ts, self._committed_ts = after_ts, after_ts
@@ -109,7 +125,8 @@ class LiveFeed:
         self.backlog.promised(self._ts)
         # Here, where no rows wait in a batch.
         if self._log_steps >= LOG_STEPS:
-            self._log, self._log_steps = LiveLog(TOPIC, MOCK_PARTITIONS), 0
+            self._log.forget_definitions()
+            self._log_steps = 0
 
     def is_in(self, checkpoint_ts: Ts) -> bool:
         """Return whether a replica at this checkpoint has everything that was committed."""
@@ -129,4 +146,4 @@ class LiveFeed:
     def _send(self, records: list[LogRecord]) -> None:
         if records:
             self._producer.produce(records)
-            self.backlog.wrote(sum(len(record.key) + len(record.value) for record in records))
+            self.backlog.wrote(sum(len(record.key or b"") + len(record.value) for record in records))

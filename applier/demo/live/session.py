@@ -14,7 +14,7 @@ from applier.demo.comparison import TableVerdict, new_oracle, verdicts_of
 from applier.demo.directory import DemoDirectory
 from applier.demo.live.daemon import LiveDaemon, run_command
 from applier.demo.live.endless_history import endless_steps
-from applier.demo.live.feed import LiveFeed
+from applier.demo.live.feed import LiveFeed, LiveTopic
 from applier.demo.live.live_report import LiveReport
 from applier.demo.simulator.history import History, Volume
 from applier.model.errors import ApplierError, RetryableSinkError
@@ -40,10 +40,10 @@ class LiveOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveReplica:
-    """What the demo leaves for its life: files, broker, sink, and the history that the replica has up to the end of ``volume``."""
+    """What the demo leaves for its life: files, topic, sink, and the history that the replica has up to the end of ``volume``."""
 
     files: DemoDirectory
-    servers: str
+    topic: LiveTopic
     sink: Sink
     history: History
     volume: Volume
@@ -57,7 +57,7 @@ def live_on(replica: LiveReplica, options: LiveOptions, report: LiveReport) -> l
         verdicts = verdicts_of(replica.files.replica, oracle)
         if not report.demo_is_equal(verdicts):
             return verdicts
-        feed = LiveFeed(steps, oracle, replica.servers, after_ts=replica.volume.last_ts, rows_per_s=options.rows_per_s)
+        feed = LiveFeed(steps, oracle, replica.topic, after_ts=replica.volume.last_ts, rows_per_s=options.rows_per_s)
         shutdown = Shutdown()
         with (
             shutdown_on_signals(shutdown, timeout_s=END_S),

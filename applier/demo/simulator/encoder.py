@@ -6,13 +6,10 @@ Independent of ``applier.sources.open_protocol``: what one misunderstands, the o
 import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-import cramjam
-import lz4.frame
-
 from applier.demo.simulator.json_text import STRING_WRITERS, Flavour, float_text, go_quote
+from applier.demo.simulator.wire_format import COMPRESSORS, NO_EXTRAS, RECORD_OVERHEAD, KeyExtras, RecordBytes, WireEvent, utf8
 from applier.model.events import Flag, Value
 from applier.model.position import Ts
 
@@ -21,8 +18,6 @@ _STRING_CODES = frozenset({15, 253, 254})
 _BLOB_CODES = frozenset({249, 250, 251, 252})
 _FLOAT, _DOUBLE = 4, 5
 _ROW, _DDL, _RESOLVED, _ADMIN = 1, 2, 3, 4
-# 5 * MaxVarintLen32 + MaxVarintLen64 + 1: what tiflow allows for Kafka's own framing of a record.
-_RECORD_OVERHEAD = 36
 
 
 class EncodedColumn(NamedTuple):
@@ -32,51 +27,6 @@ class EncodedColumn(NamedTuple):
     mysql_type: int
     flags: int
     written: int | None = None
-
-
-class WireEvent(NamedTuple):
-    """One event: its key JSON, and its value bytes (compressed if the producer compresses; empty for resolved)."""
-
-    key: bytes
-    value: bytes
-
-    @property
-    def length(self) -> int:
-        """Length by which producers cut batches."""
-        # 16: the two length prefixes of 8 bytes each.
-        return len(self.key) + len(self.value) + 16
-
-
-class RecordBytes(NamedTuple):
-    """Key and value of one Kafka record."""
-
-    key: bytes
-    value: bytes
-
-
-def compress_lz4(body: bytes) -> bytes:
-    """Compress an event body as an LZ4 frame."""
-    return bytes(lz4.frame.compress(body))
-
-
-def compress_snappy(body: bytes) -> bytes:
-    """Compress an event body as a snappy block."""
-    return bytes(cramjam.snappy.compress_raw(body))
-
-
-COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {"none": bytes, "lz4": compress_lz4, "snappy": compress_snappy}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyExtras:
-    """Members of a row key that are rare."""
-
-    partition_id: int | None = None
-    only_handle_key: bool = False
-    claim_check: str | None = None
-
-
-NO_EXTRAS = KeyExtras()
 
 
 class Encoder:
@@ -111,17 +61,17 @@ class Encoder:
             members.append(f'"ccl":{self._string(extras.claim_check)}')
         if self.flavour is Flavour.TICDC:
             members += partition
-        return _utf8("{" + ",".join(members) + "}")
+        return utf8("{" + ",".join(members) + "}")
 
     def row_value(self, *, after: str | None = None, previous: str | None = None, deleted: str | None = None) -> bytes:
         """Write the value of a row event from image texts: ``u``, ``p``, ``d``."""
         images = [(name, image) for name, image in (("u", after), ("p", previous), ("d", deleted)) if image is not None]
-        return self._compress(_utf8("{" + ",".join(f'"{name}":{image}' for name, image in images) + "}"))
+        return self._compress(utf8("{" + ",".join(f'"{name}":{image}' for name, image in images) + "}"))
 
     def ddl(self, ts: Ts, name: tuple[str, str], query: str, ddl_type: int) -> WireEvent:
         """Write a DDL event; ``name`` is (schema, table), table "" for a schema DDL."""
         key = "{" + ",".join([f'"ts":{ts}', *self._names(*name), f'"t":{_DDL}']) + "}"
-        return WireEvent(_utf8(key), self._compress(_utf8(f'{{"q":{self._string(query)},"t":{ddl_type}}}')))
+        return WireEvent(utf8(key), self._compress(utf8(f'{{"q":{self._string(query)},"t":{ddl_type}}}')))
 
     def resolved(self, ts: Ts) -> WireEvent:
         """Write a resolved event."""
@@ -142,7 +92,7 @@ class ImageWriter:
     def __init__(self, flavour: Flavour, columns: tuple[EncodedColumn, ...]) -> None:
         places = list(range(len(columns)))
         if flavour is Flavour.TIFLOW:  # a Go map is written in the byte order of its keys
-            places.sort(key=lambda place: _utf8(columns[place].name))
+            places.sort(key=lambda place: utf8(columns[place].name))
         string = STRING_WRITERS[flavour]
         self._members = [(place, _member_prefix(columns[place], string), _value_writer(columns[place], flavour)) for place in places]
 
@@ -172,17 +122,13 @@ def _value_writer(column: EncodedColumn, flavour: Flavour) -> Callable[[Value], 
     string = STRING_WRITERS[flavour]
     code = column.mysql_type
     if code in _BLOB_CODES:
-        return lambda value: '"' + b64encode(value if isinstance(value, bytes) else _utf8(str(value))).decode() + '"'
+        return lambda value: '"' + b64encode(value if isinstance(value, bytes) else utf8(str(value))).decode() + '"'
     if code in (_FLOAT, _DOUBLE):
         single = code == _FLOAT
         return lambda value: float_text(cast("float", value), single=single, flavour=flavour)
     if code in _STRING_CODES and column.flags & Flag.BINARY:
-        return lambda value: string(go_quote(value if isinstance(value, bytes) else _utf8(str(value))))
+        return lambda value: string(go_quote(value if isinstance(value, bytes) else utf8(str(value))))
     return lambda value: string(value) if isinstance(value, str) else str(value)
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def frame(events: Sequence[WireEvent]) -> RecordBytes:
@@ -195,4 +141,4 @@ def frame(events: Sequence[WireEvent]) -> RecordBytes:
 def record_length(events: Sequence[WireEvent]) -> int:
     """Return the length that producers compare with max-message-bytes."""
     # 8: the version in front of the key.
-    return sum(event.length for event in events) + _RECORD_OVERHEAD + 8
+    return sum(event.length for event in events) + RECORD_OVERHEAD + 8

@@ -1,10 +1,11 @@
 """What a changefeed leaves out of its images (open_protocol.md 2.4, 2.5, 2.8)."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from applier.demo.simulator.schema import Table, UpstreamColumn
+from applier.demo.simulator.wire_format import WireFormat, WireOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +71,13 @@ class ImageOptions:
     flags: bool = True
     stale_flags: bool = False
     selector: ColumnSelector | None = None
+
+    def sent(self, form: WireFormat, options: WireOptions) -> "ImageOptions":
+        """Return what a format makes of them: all but Open Protocol have old images always, and simple has complete ones only."""
+        match form:
+            case WireFormat.OPEN_PROTOCOL:
+                return self
+            case WireFormat.CANAL_JSON:
+                return replace(self, old_value=True, only_updated_columns=self.only_updated_columns or options.content_compatible)
+            case WireFormat.SIMPLE | WireFormat.SIMPLE_AVRO:
+                return replace(self, old_value=True, only_updated_columns=False, delete_only_handle_key=False)

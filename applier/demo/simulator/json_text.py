@@ -58,6 +58,13 @@ def _escape_tiflow(found: re.Match[str]) -> str:
     return _TIFLOW_SHORT.get(char) or f"\\u{ord(char):04x}"
 
 
+def _escape_easyjson(found: re.Match[str]) -> str:
+    char = found[0]
+    if "\udc80" <= char <= "\udcff":
+        return "\ufffd"
+    return _SHORT.get(char) or f"\\u{ord(char):04x}"
+
+
 def tiflow_string(text: str) -> str:
     """Write a JSON string as Go's encoding/json does."""
     return '"' + _TIFLOW_SPECIAL.sub(_escape_tiflow, text) + '"'
@@ -66,6 +73,11 @@ def tiflow_string(text: str) -> str:
 def ticdc_string(text: str) -> str:
     """Write a JSON string as ticdc's streaming writer does."""
     return '"' + _TICDC_SPECIAL.sub(_escape_ticdc, text) + '"'
+
+
+def easyjson_string(text: str) -> str:
+    """Write a JSON string as the rows of canal-json have it: invalid UTF-8 is U+FFFD, byte by byte."""
+    return '"' + _TIFLOW_SPECIAL.sub(_escape_easyjson, text) + '"'
 
 
 STRING_WRITERS: dict[Flavour, Callable[[str], str]] = {Flavour.TIFLOW: tiflow_string, Flavour.TICDC: ticdc_string}
@@ -82,11 +94,21 @@ def float_text(value: float, *, single: bool, flavour: Flavour) -> str:
         # encoding/json shortens e-09 to e-9; the streaming writer leaves two digits.
         small = f"{abs(exponent)}" if flavour is Flavour.TIFLOW and exponent < 0 else f"{abs(exponent):02d}"
         return f"{sign}{head}e{'-' if exponent < 0 else '+'}{small}"
+    return sign + _plain(mantissa, exponent)
+
+
+def plain_float_text(value: float, *, single: bool) -> str:
+    """Write the shortest decimal that reads back as ``value``, without an exponent whatever its size."""
+    sign, mantissa, exponent = _split(_shortest_single(value) if single else repr(value))
+    return sign + ("0" if value == 0 else _plain(mantissa, exponent))
+
+
+def _plain(mantissa: str, exponent: int) -> str:
     if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{mantissa}"
+        return f"0.{'0' * (-exponent - 1)}{mantissa}"
     whole = mantissa[: exponent + 1].ljust(exponent + 1, "0")
     fraction = mantissa[exponent + 1 :]
-    return sign + whole + ("." + fraction if fraction else "")
+    return whole + ("." + fraction if fraction else "")
 
 
 def _comparable(size: float, *, single: bool) -> float:

@@ -18,8 +18,8 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
 from applier.demo.simulator.encoder import VERSION, Encoder, frame
-from applier.demo.simulator.item import wire_columns
 from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.open_protocol import wire_columns
 from applier.model.position import Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS
 from tests.bench.suite.rows import order, orders

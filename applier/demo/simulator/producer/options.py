@@ -1,13 +1,14 @@
 """How a simulated changefeed is set up, what happens to it, and the records that it writes."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.image_options import ImageOptions
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.large_row import LargeRowSettings
+from applier.demo.simulator.wire_format import WireFormat, WireOptions
 from applier.model.position import Stream
 
 
@@ -15,7 +16,7 @@ class LogRecord(NamedTuple):
     """One record in the order of real time; ``time_ms`` is when it was produced."""
 
     stream: Stream
-    key: bytes
+    key: bytes | None
     value: bytes
     time_ms: int
 
@@ -29,7 +30,8 @@ class ProducerOptions:
     a restart may go back. ``open_tail``: the log ends with rows above the last resolved ts.
     ``upgrade``: a restart may change tiflow to ticdc. ``large``: how rows beyond a size are sent; None: as they are.
     ``announced_restarts``: all replays are restarts whose first events say so: a resolved ts below the last one of each stream.
-    ``admin_events``: added partitions are announced on all streams of the topic, as in the founding design.
+    ``admin_events``: added partitions are announced on all streams of the topic, as in the founding design (Open Protocol only, like
+    ``legacy_batches``). ``form`` and ``wire``: what the records are.
     """
 
     seed: int = 0
@@ -52,6 +54,25 @@ class ProducerOptions:
     large: LargeRowSettings | None = None
     admin_events: bool = False
     announced_restarts: bool = False
+    form: WireFormat = WireFormat.OPEN_PROTOCOL
+    wire: WireOptions = field(default_factory=WireOptions)
+
+    @property
+    def sent_images(self) -> ImageOptions:
+        """What the images leave out in this format."""
+        return self.images.sent(self.form, self.wire)
+
+    def written_as(self, form: WireFormat) -> "ProducerOptions":
+        """Return the options of a changefeed in another format, with what that format can be told besides drawn from the seed."""
+        rng = random.Random(f"wire options {self.seed}")
+        wire = WireOptions(
+            content_compatible=form is WireFormat.CANAL_JSON and rng.random() < 0.4,
+            bootstrap_ms=rng.choice((120_000, 120_000, 5_000)),
+            bootstrap_rows=rng.choice((10_000, 10_000, 7)),
+            bootstrap_everywhere=rng.random() < 0.8,
+        )
+        large = self.large and replace(self.large, raw_value=rng.random() < 0.3)
+        return replace(self, form=form, wire=wire, large=large)
 
     @classmethod
     def drawn(cls, seed: int) -> "ProducerOptions":

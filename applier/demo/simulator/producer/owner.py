@@ -9,10 +9,11 @@ import random
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from applier.demo.simulator.encoder import Encoder
-from applier.demo.simulator.item import DdlItem, Item, ItemEncoder, RowItem
+from applier.demo.simulator.item import DdlItem, Item, RowItem
+from applier.demo.simulator.item_encoder import ItemEncoder, wire_of
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.large_row import LargeRows
+from applier.demo.simulator.producer.bootstrap import BootstrapSender
 from applier.demo.simulator.producer.options import ProducerOptions
 from applier.model.events import TableName
 from applier.model.position import Stream, Ts
@@ -106,9 +107,10 @@ class ChangefeedOwner:
         self._rng = rng
         self.flavour = flavour
         self.queues = TableQueues(flavour, split=flavour is Flavour.TICDC and rng.random() < 0.5)
-        self.encoder = Encoder(flavour, options.compression)
+        self.wire = wire_of(options.form, flavour, options.compression, options.images, options.wire)
         self.large = LargeRows(options.large, rng) if options.large else None
-        self.items = ItemEncoder(self.encoder, options.images, self.large)
+        self.items = ItemEncoder(self.wire, options.sent_images, self.large)
+        self.bootstraps = BootstrapSender(options.wire)
         self.copies: dict[DdlItem, list[Stream]] = {}
         self.checkpoints: deque[tuple[int, Ts]] = deque(maxlen=_MAX_CHECKPOINTS)
         self._number = 0

@@ -1,11 +1,13 @@
 """Batches of events become records: per topic and stream, in the order of real time."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from applier.demo.simulator.dispatch import topic_of
-from applier.demo.simulator.encoder import RecordBytes, WireEvent, frame, record_length
+from applier.demo.simulator.encoder import frame, record_length
 from applier.demo.simulator.producer.options import LogRecord, ProducerOptions
+from applier.demo.simulator.wire_format import RecordBytes, WireEvent, only_event
 from applier.model.position import Stream
 
 _MAX_PARTITIONS = 8
@@ -69,14 +71,14 @@ class RecordWriter:
             batch = self._batches.setdefault(stream, [])
         batch.append(event)
         self.count("row")
-        if len(batch) >= self._options.batch_size:
+        if len(batch) >= self._options.batch_size or not self._options.form.batches:
             self.flush(stream)
 
     def flush(self, stream: Stream) -> None:
         """Write the batch of one stream."""
         batch = self._batches.pop(stream, None)
         if batch:
-            self.write(stream, frame(batch))
+            self.write_events(stream, batch)
             if len(batch) > 1:
                 self.count("batch")
 
@@ -88,6 +90,11 @@ class RecordWriter:
     def drop_batches(self) -> None:
         """Forget what is not written: the owner that held it died."""
         self._batches.clear()
+
+    def write_events(self, stream: Stream, events: Sequence[WireEvent]) -> None:
+        """Write events as one record, or as one each in a format without batches."""
+        for record in [frame(events)] if self._options.form.batches else [only_event([event]) for event in events]:
+            self.write(stream, record)
 
     def write(self, stream: Stream, record: RecordBytes) -> None:
         """Write one record, some milliseconds after the last one."""

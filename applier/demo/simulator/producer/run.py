@@ -6,6 +6,8 @@ from applier.demo.simulator.encoder import frame
 from applier.demo.simulator.history import History
 from applier.demo.simulator.item import DdlItem, RowItem
 from applier.demo.simulator.json_text import Flavour
+from applier.demo.simulator.open_protocol import OpenProtocolWire
+from applier.demo.simulator.producer.bootstrap import BootstrapSender
 from applier.demo.simulator.producer.options import LogRecord, ProducerOptions
 from applier.demo.simulator.producer.owner import ChangefeedOwner
 from applier.demo.simulator.producer.state import ProducerState
@@ -22,7 +24,7 @@ def send_some(state: ProducerState) -> None:
         if isinstance(item, DdlItem):
             _send_ddl(state, item)
             return
-        _send_row(state, item)
+        _send_row(state, item, state.owner.bootstraps)
         state.owner.queues.remove(item)
 
 
@@ -30,19 +32,38 @@ def send_moved(state: ProducerState) -> None:
     """Send rows of a moved table again."""
     for _ in range(state.rng.choice((1, 2, 9))):
         if state.moved:
-            _send_row(state, state.moved.popleft())
+            _send_row(state, state.moved.popleft(), state.moved_bootstraps)
 
 
-def _send_row(state: ProducerState, item: RowItem) -> None:
+def _send_row(state: ProducerState, item: RowItem, sender: BootstrapSender) -> None:
     if state.owner.items.is_dropped(item):
         state.writer.count("dropped delete")
         return
     topic = state.topics.of_schema(item.name.schema)
+    if state.options.form.sends_schemas and sender.is_on and sender.notes(item, topic, state.writer.now_ms):
+        _send_schema(state, topic, item)
     stream = Stream(topic, item.hash % state.topics.counts[topic])
-    event = state.owner.items.encode(item)
-    if b'"ohk":true' in event.key or b'"ccl":' in event.key:
+    event = state.owner.items.encode(item, state.writer.now_ms)
+    if event.is_placeholder:
         state.writer.count("placeholder")
     state.writer.add_row(stream, event)
+
+
+def _send_schema(state: ProducerState, topic: str, item: RowItem) -> None:
+    """Send the schema that a row needs to the partitions of a topic."""
+    streams = state.topics.streams(topic) if state.options.wire.bootstrap_everywhere else [Stream(topic, 0)]
+    for stream in streams:
+        event = state.owner.wire.bootstrap(item, state.writer.now_ms)
+        if event is not None:
+            state.writer.write_events(stream, [event])
+            state.writer.count("schema")
+
+
+def send_due_schemas(state: ProducerState) -> None:
+    """Send the schemas again that are due."""
+    if state.options.form.sends_schemas and state.owner.bootstraps.is_on:
+        for topic, item in state.owner.bootstraps.due(state.writer.now_ms):
+            _send_schema(state, topic, item)
 
 
 def _send_ddl(state: ProducerState, item: DdlItem) -> None:
@@ -52,12 +73,12 @@ def _send_ddl(state: ProducerState, item: DdlItem) -> None:
     left = state.owner.copies.get(item)
     if left is None:
         topic = state.topics.of_schema(item.name.schema, schema_level=not item.name.table)
-        left = state.owner.copies[item] = state.topics.streams(topic)
+        streams = state.topics.streams(topic) if state.owner.wire.broadcasts_ddls else [Stream(topic, 0)]
+        left = state.owner.copies[item] = streams
         state.rng.shuffle(left)
-    event = state.owner.items.encode(item)
     for _ in range(state.rng.choice((1, 2, 9))):
         if left:
-            state.writer.write(left.pop(), frame([event]))
+            state.writer.write_events(left.pop(), [state.owner.items.encode(item, state.writer.now_ms)])
             state.writer.count("ddl copy")
     if not left:
         _finish_ddl(state, item)
@@ -96,15 +117,16 @@ def advance_checkpoint(state: ProducerState) -> None:
 
 def send_resolved(state: ProducerState) -> None:
     """Send checkpoints to some streams: each has its own pace, and some checkpoints are left out."""
+    legacy = state.options.legacy_batches and state.options.form.batches
     for stream in [] if state.is_quiet else state.topics.streams():
-        times = state.owner.next_resolved(stream, all_of_them=state.options.legacy_batches)
+        times = state.owner.next_resolved(stream, all_of_them=legacy)
         if not times:
             continue
         state.writer.flush(stream)
-        state.writer.write(stream, frame([state.owner.encoder.resolved(ts) for ts in times[-3:]]))
+        state.writer.write_events(stream, [state.owner.wire.watermark(ts, state.writer.now_ms) for ts in times[-3:]])
         state.promised_to[stream] = times[-1]
         state.writer.count("resolved")
-        if state.options.legacy_batches and state.rng.random() < 0.2:
+        if legacy and state.rng.random() < 0.2:
             state.writer.write(stream, _EMPTY_BATCH)
 
 
@@ -136,7 +158,7 @@ def resolve_everywhere(state: ProducerState, ts: Ts) -> None:
     streams = state.topics.streams()
     state.rng.shuffle(streams)
     for stream in streams:
-        state.writer.write(stream, frame([state.owner.encoder.resolved(ts)]))
+        state.writer.write_events(stream, [state.owner.wire.watermark(ts, state.writer.now_ms)])
         state.promised_to[stream] = ts
 
 
@@ -161,10 +183,11 @@ def _grow(state: ProducerState) -> None:
     if topic is None:
         return
     state.writer.count("growth")
-    if state.options.admin_events:
+    wire = state.owner.wire
+    if state.options.admin_events and isinstance(wire, OpenProtocolWire):
         for stream in state.topics.streams(topic):
             state.writer.flush(stream)
-            state.writer.write(stream, frame([state.owner.encoder.admin(state.topics.counts[topic])]))
+            state.writer.write_events(stream, [wire.admin(state.topics.counts[topic])])
         state.writer.count("admin event")
 
 
@@ -208,6 +231,7 @@ def _move_table(state: ProducerState) -> None:
     if sent:
         # Another node: none of its rows is in a record of the last one.
         state.moved.clear()
+        state.moved_bootstraps = BootstrapSender(state.options.wire)
         name, since = state.rng.choice(sent).name, state.rng.choice(sent).ts
         state.moved.extend([item for item in sent if item.name == name and item.ts > since][: state.rng.choice((1, 5, 99))])
         state.writer.count("table move")
@@ -244,6 +268,7 @@ def _take_one_action(state: ProducerState) -> None:
     ahead = {head.ts for head in state.owner.queues.heads()}
     if state.upstream.next is not None and len(ahead) < state.options.lookahead and state.rng.random() < 0.5:
         _take_step(state)
+    send_due_schemas(state)
     choice = state.rng.random()
     if choice < 0.7:
         send_some(state)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from applier.demo.simulator.history import History
 from applier.demo.simulator.item import DdlItem, Item, ItemMaker, RowItem
 from applier.demo.simulator.operation import UpstreamStep
+from applier.demo.simulator.producer.bootstrap import BootstrapSender
 from applier.demo.simulator.producer.options import ProducerOptions
 from applier.demo.simulator.producer.owner import ChangefeedOwner
 from applier.demo.simulator.producer.record_writer import RecordWriter, Topics
@@ -82,6 +83,7 @@ class ProducerState:
         self.promised = Ts(0)
         self.promised_to: dict[Stream, Ts] = {}
         self.moved: deque[RowItem] = deque()
+        self.moved_bootstraps = BootstrapSender(options.wire)
         self.replays = options.replays
         self.is_quiet = False
         self.final_ts = Ts(0)

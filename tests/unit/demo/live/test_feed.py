@@ -6,7 +6,7 @@ import pytest
 
 from applier.demo.live import feed as live_feed
 from applier.demo.live.endless_history import endless_steps
-from applier.demo.live.feed import Backlog, LiveFeed
+from applier.demo.live.feed import Backlog, LiveFeed, LiveTopic
 from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import LogProducer
@@ -31,7 +31,7 @@ def oracle(tmp_path):
 
 
 def a_feed(broker, oracle, rate, after_ts=Ts(1)):
-    return LiveFeed(endless_steps(HISTORY), oracle, broker, after_ts=after_ts, rows_per_s=rate)
+    return LiveFeed(endless_steps(HISTORY), oracle, LiveTopic(broker), after_ts=after_ts, rows_per_s=rate)
 
 
 def test_it_writes_as_many_rows_a_second_as_was_asked(broker, oracle):
@@ -77,14 +77,14 @@ def test_it_waits_for_a_replica_that_does_not_apply(broker, oracle):
     assert feed._ts > promised
 
 
-def test_the_log_begins_again_before_its_caches_are_large(broker, oracle, monkeypatch):
+def test_the_log_forgets_definitions_before_its_caches_are_large(broker, oracle, monkeypatch):
     monkeypatch.setattr(live_feed, "LOG_STEPS", 30)
     feed = a_feed(broker, oracle, 100.0)
-    logs = []
+    wires = []
     for tick in range(20):
         feed.tick(tick * 1.0)
-        logs += [feed._log] if feed._log not in logs else []
-    assert len(logs) > 2
+        wires += [feed._log._wire] if feed._log._wire not in wires else []
+    assert len(wires) > 2
 
 
 def test_a_broker_that_has_ended_ends_it(oracle, monkeypatch):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from applier.demo.simulator.encoder import EncodedColumn, Encoder, KeyExtras, WireEvent, frame, record_length
+from applier.demo.simulator.encoder import EncodedColumn, Encoder, frame, record_length
 from applier.demo.simulator.json_text import Flavour, float_text, go_quote, ticdc_string, tiflow_string
+from applier.demo.simulator.wire_format import KeyExtras, WireEvent
 from applier.model.position import Ts
 from tests.rig.golden import reencoded
 
