@@ -11,8 +11,7 @@ import typer
 
 from applier.check.everything import examine_everything
 from applier.cli.option import AsJson, ConfigPath, read_config
-from applier.cli.output import print_json, print_line
-from applier.cli.remedy import DEFAULT_CONFIG, remedy_for
+from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, remedy_for
 from applier.config import Config
 from applier.model.finding import CheckFinding, Severity
 from applier.run.assembly import as_submitted

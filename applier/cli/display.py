@@ -19,8 +19,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.output import fact
-from applier.cli.remedy import DEFAULT_CONFIG, command_line
+from applier.cli.output import DEFAULT_CONFIG, command_line, fact
 from applier.model.timeline import Timeline
 from applier.telemetry.activity import DDL, FAILING, PAUSED, STREAM
 from applier.telemetry.failing import Failing

@@ -9,7 +9,7 @@ import typer
 from sqlalchemy import make_url
 
 from applier.cli.option import ConfigPath, read_config
-from applier.cli.remedy import DEFAULT_CONFIG
+from applier.cli.output import DEFAULT_CONFIG
 from applier.config import Config
 from applier.mysql.grant_text import grants_of
 from applier.sinks.settings import SCHEMA

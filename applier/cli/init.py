@@ -11,8 +11,7 @@ import typer
 
 from applier.cli.check import WAIT_S, show
 from applier.cli.option import ConfigPath, read_config, tso
-from applier.cli.output import print_line, stderr_console
-from applier.cli.remedy import DEFAULT_CONFIG, command_line
+from applier.cli.output import DEFAULT_CONFIG, command_line, print_line, stderr_console
 from applier.config.draft import DEFAULT_NAME, BinlogDraft, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.config.source import BINLOG, KAFKA

@@ -9,12 +9,20 @@ from typing import Annotated, Final
 
 import typer
 
-from applier.cli.inspect_option import Inspection, InspectOptions, ShownEvents, inspection_of
-from applier.cli.inspected import EventTable, Inspected, as_lines, as_objects, decode
+from applier.cli.inspected import (
+    EventTable,
+    Inspected,
+    Inspection,
+    InspectOptions,
+    ShownEvents,
+    as_lines,
+    as_objects,
+    decode,
+    inspection_of,
+)
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
-from applier.cli.output import print_json, print_line, stderr_console
+from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, stderr_console
 from applier.cli.position import LogGtid, LogPosition, source_kit
-from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.position import Stream

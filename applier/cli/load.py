@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from applier.cli.option import AsJson, ConfigPath, read_config, tso
-from applier.cli.output import print_json, print_line, stderr_console
-from applier.cli.remedy import DEFAULT_CONFIG, command_line
+from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_line, stderr_console
 from applier.dump.declared import declare_loaded
 from applier.dump.into_sink import LoadOptions, LoadResult, load_dump
 from applier.model.errors import ConfigError

@@ -1,6 +1,8 @@
 """The command ``applier``: one module per command, one exit code per kind of error (DESIGN.md 12).
 
 An expected error is printed as one sentence with its place and its remedy. Only a defect, or ``--debug``, prints a traceback.
+
+``--install-completion SHELL`` and ``--show-completion SHELL`` name the shell: in a container, or below ``sudo``, the library's guess fails.
 """
 
 import logging
@@ -8,7 +10,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Final
+from enum import StrEnum
+from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -16,16 +19,62 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from applier import __version__
-from applier.cli.command_group import COMMANDS, CommandGroup
-from applier.cli.completion import InstallCompletion, ShowCompletion, answer_shells
-from applier.cli.example import ALL
+from applier.cli.command_group import ALL, COMMANDS, CommandGroup
 from applier.cli.interrupt import INTERRUPTED, end_as
-from applier.cli.output import fact, stderr_console
-from applier.cli.remedy import remedy_line
+from applier.cli.output import fact, remedy_line, stderr_console
 from applier.model.errors import ApplierError
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, timeline_in_use, timeline_used
 from applier.telemetry.log_event import LogEvent
+
+PROGRAM = "applier"
+VARIABLE = "_APPLIER_COMPLETE"
+"""What the shell sets when it asks for the words that fit."""
+
+
+class Shell(StrEnum):
+    """The shells whose Tab key can be taught."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def answer_shells() -> None:
+    """Let the library answer a shell that asks for completions now; costs nothing at any other time."""
+    if VARIABLE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined] # noqa: PLC0415 - not at every start
+
+        completion_init()
+
+
+def _install(shell: Shell | None) -> None:
+    if shell is None:
+        return
+    from typer.completion import install  # type: ignore[attr-defined] # noqa: PLC0415 - as above
+
+    _, path = install(shell=shell.value, prog_name=PROGRAM, complete_var=VARIABLE)
+    typer.echo(f"completion for {shell} is installed in {path}. Open a new shell to use it")
+    raise typer.Exit
+
+
+def _show(shell: Shell | None) -> None:
+    if shell is None:
+        return
+    from typer.completion import get_completion_script  # type: ignore[attr-defined] # noqa: PLC0415 - as above
+
+    typer.echo(get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell.value))
+    raise typer.Exit
+
+
+InstallCompletion: TypeAlias = Annotated[
+    Shell | None,
+    typer.Option("--install-completion", callback=_install, is_eager=True, help="Let the Tab key complete commands and options, and exit."),
+]
+ShowCompletion: TypeAlias = Annotated[
+    Shell | None, typer.Option("--show-completion", callback=_show, is_eager=True, help="Print the script for the shell, and exit.")
+]
+
 
 DEBUG_VARIABLE: Final = "APPLIER_DEBUG"
 UNEXPECTED: Final = 1

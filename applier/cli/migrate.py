@@ -1,8 +1,7 @@
 """``applier migrate``: create or upgrade the bookkeeping tables in the sink."""
 
 from applier.cli.option import ConfigPath, read_config
-from applier.cli.output import print_line
-from applier.cli.remedy import DEFAULT_CONFIG
+from applier.cli.output import DEFAULT_CONFIG, print_line
 from applier.sinks.registry import open_sink
 
 

@@ -4,8 +4,7 @@ from typing import Final
 
 from applier.cli.ddl import open_sink_of
 from applier.cli.option import ConfigPath, read_config
-from applier.cli.output import print_line
-from applier.cli.remedy import DEFAULT_CONFIG, command_line
+from applier.cli.output import DEFAULT_CONFIG, command_line, print_line
 from applier.sinks.overview import OwnerState
 from applier.telemetry.log import utc_text
 from applier.telemetry.wording import operator

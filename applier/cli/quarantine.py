@@ -11,9 +11,8 @@ from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
 from applier.cli.option import AsJson, ConfigPath, EventIndex, RecordOffset, StreamName, parse_stream, read_config
-from applier.cli.output import print_entries, print_json, print_line
+from applier.cli.output import DEFAULT_CONFIG, print_entries, print_json, print_line
 from applier.cli.position import LogPosition, event_text, named_record, record_text, source_kit, use_places_of
-from applier.cli.remedy import DEFAULT_CONFIG
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.position import Offset, Place

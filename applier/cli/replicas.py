@@ -12,8 +12,7 @@ import typer
 
 from applier.cli.command_group import COMMANDS
 from applier.cli.option import AsJson, ConfigPath, read_config
-from applier.cli.output import print_entries, print_line
-from applier.cli.remedy import DEFAULT_CONFIG, command_line
+from applier.cli.output import DEFAULT_CONFIG, command_line, print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, Fenced
 from applier.model.remedy import Remedy

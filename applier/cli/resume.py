@@ -2,8 +2,7 @@
 
 from applier.cli.ddl import open_sink_of
 from applier.cli.option import ConfigPath, read_config
-from applier.cli.output import print_line
-from applier.cli.remedy import DEFAULT_CONFIG
+from applier.cli.output import DEFAULT_CONFIG, print_line
 from applier.telemetry.log import utc_text
 
 

@@ -9,8 +9,7 @@ import typer
 
 from applier.cli.display import observer_for
 from applier.cli.option import TAKE_OVER_HELP, ConfigPath, read_config
-from applier.cli.output import stderr_console
-from applier.cli.remedy import DEFAULT_CONFIG
+from applier.cli.output import DEFAULT_CONFIG, stderr_console
 from applier.config import LogConfig
 from applier.replica.shutdown import Shutdown, shutdown_on_signals
 from applier.telemetry.log import level_of, use_level

@@ -1,23 +1,367 @@
 """``applier status``: health, checkpoint, owner and lag. The sink alone is enough; Kafka and a daemon add to it if they answer."""
 
+import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Annotated, Final
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
 from applier.cli.option import AsJson, ConfigPath, read_config
-from applier.cli.output import print_json, print_line
+from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_line, remedy_for
 from applier.cli.position import source_kit
-from applier.cli.remedy import DEFAULT_CONFIG
-from applier.cli.status_view import View, as_lines, render_status
 from applier.model.errors import RetryableSinkError
-from applier.status.health import Health, verdict_of
+from applier.model.position import NO_TS, Stream, Ts
+from applier.sinks.ledger_entry import DdlState, LedgerEntry
+from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
+from applier.sources.kit import LogStatus
+from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of
+from applier.status.health import Health, Verdict, verdict_of
 from applier.status.query import StatusQuery, StatusTarget
-from applier.status.replica_status import ReplicaStatus, as_object
+from applier.status.replica_status import ReplicaStatus, StreamSummary, as_object
+from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text
+
+MOST: Final = 20
+"""Streams that are shown one by one, unless all are asked for."""
+UNKNOWN: Final = "?"
+LEAST_NAME: Final = 12
+ELLIPSIS: Final = "…"
+
+
+class Line(NamedTuple):
+    """A line, and whether its stream holds back the watermark."""
+
+    text: str
+    is_holding: bool = False
+
+
+class StreamColumn(NamedTuple):
+    """A heading, and what stands below it."""
+
+    heading: str
+    cell: Callable[[StreamSummary], str]
+    is_number: bool = False
+
+
+def _number(value: int | None, otherwise: str = UNKNOWN) -> str:
+    return otherwise if value is None else f"{value:,}"
+
+
+def short_time(ts: Ts) -> str:
+    """Write the time of a TSO in few characters: without its year, to the second."""
+    return "none" if ts == NO_TS else f"{datetime_of(ts):%m-%d %H:%M:%S}Z"
+
+
+def _remarks(each: StreamSummary) -> Iterator[str]:
+    if each.holds_watermark:
+        yield "holds back the watermark"
+    if each.applied_ts:
+        yield f"rows are written up to {time_text(each.applied_ts, TSO_TIMELINE)}"
+
+
+def _short_remarks(each: StreamSummary) -> Iterator[str]:
+    if each.holds_watermark:
+        yield "holds back"
+    if each.applied_ts:
+        yield f"rows to {datetime_of(each.applied_ts):%H:%M:%S}Z"
+
+
+NAME: Final = StreamColumn("stream", lambda each: str(each.stream))
+NEXT: Final = StreamColumn("next offset", lambda each: _number(each.next_offset, "not read"), is_number=True)
+END: Final = StreamColumn("end", lambda each: _number(each.end_offset), is_number=True)
+BEHIND: Final = StreamColumn("behind", lambda each: _number(each.behind), is_number=True)
+RESOLVED: Final = StreamColumn("resolved", lambda each: time_text(each.resolved_ts, TSO_TIMELINE))
+RESOLVED_SHORT: Final = StreamColumn("resolved", lambda each: short_time(each.resolved_ts))
+LAG: Final = StreamColumn("lag", lambda each: "" if each.lag_s is None else duration(each.lag_s), is_number=True)
+REMARK: Final = StreamColumn("", lambda each: "; ".join(_remarks(each)))
+REMARK_SHORT: Final = StreamColumn("", lambda each: "; ".join(_short_remarks(each)))
+
+LAYOUTS: Final = (
+    (NAME, NEXT, END, BEHIND, RESOLVED, LAG, REMARK),
+    (NAME, BEHIND, RESOLVED, LAG, REMARK),
+    (NAME, BEHIND, RESOLVED_SHORT, LAG, REMARK_SHORT),
+)
+"""From wide to narrow: the first that fits is taken."""
+
+
+def stream_lines(streams: Sequence[StreamSummary], width: int | None, *, shows_all: bool = False) -> list[Line]:
+    """Return a heading and a line per stream, at most ``width`` characters each (None: as wide as they are).
+
+    Of many streams the ones that are furthest behind are shown, and what the others have in common.
+    """
+    shown = streams if shows_all or len(streams) <= MOST else sorted(sorted(streams, key=_urgency)[:MOST], key=lambda each: each.stream)
+    columns, cells, widths = _fitting(shown, width)
+    lines = [Line(_aligned([column.heading for column in columns], columns, widths))]
+    lines += [Line(_aligned(row, columns, widths), each.holds_watermark) for row, each in zip(cells, shown, strict=True)]
+    if len(shown) < len(streams):
+        chosen = {each.stream for each in shown}
+        lines += [Line(text) for text in _summary([each for each in streams if each.stream not in chosen])]
+    return lines
+
+
+def _urgency(each: StreamSummary) -> tuple[bool, Ts, int]:
+    return not each.holds_watermark, each.resolved_ts, -(each.behind or 0)
+
+
+def _fitting(shown: Sequence[StreamSummary], width: int | None) -> tuple[Sequence[StreamColumn], list[list[str]], list[int]]:
+    for columns in LAYOUTS:
+        cells, widths = _cells(shown, columns)
+        if width is None or _total(widths) <= width:
+            return columns, cells, widths
+    # Names give way, in their middle.
+    room = max(LEAST_NAME, widths[0] - (_total(widths) - (width or 0)))
+    for row, each in zip(cells, shown, strict=True):
+        row[0] = _shortened(each.stream, room)
+    return columns, cells, [room, *widths[1:]]
+
+
+def _cells(shown: Sequence[StreamSummary], columns: Sequence[StreamColumn]) -> tuple[list[list[str]], list[int]]:
+    cells = [[column.cell(each) for column in columns] for each in shown]
+    return cells, [max(len(text) for text in (column.heading, *(row[at] for row in cells))) for at, column in enumerate(columns)]
+
+
+def _total(widths: Sequence[int]) -> int:
+    used = [width for width in widths if width]
+    return sum(used) + 2 * (len(used) - 1)
+
+
+def _shortened(stream: Stream, room: int) -> str:
+    """Shorten a topic's name: its partition is what tells streams apart."""
+    name, end = str(stream), f"/{stream.partition}"
+    if len(name) <= room:
+        return name
+    kept = room - len(end) - len(ELLIPSIS)
+    head = kept - kept // 2
+    return stream.topic[:head] + ELLIPSIS + stream.topic[len(stream.topic) - kept // 2 :] + end
+
+
+def _aligned(row: Sequence[str], columns: Sequence[StreamColumn], widths: Sequence[int]) -> str:
+    cells = (
+        f"{text:>{width}}" if column.is_number else f"{text:{width}}" for text, column, width in zip(row, columns, widths, strict=True)
+    )
+    return "  ".join(cells).rstrip()
+
+
+def _summary(others: Sequence[StreamSummary]) -> list[str]:
+    behind = [each.behind for each in others if each.behind is not None]
+    told = f", {count(sum(behind), 'record')} behind" if behind else ""
+    times = [each.resolved_ts for each in others]
+    return [
+        f"and {count(len(others), 'more stream')}{told}: --all shows them",
+        f"  resolved from {short_time(min(times))} to {short_time(max(times))}",
+    ]
+
+
+LABEL_WIDTH: Final = 10
+OWNER_STATES: Final = {
+    OwnerState.ALIVE: "alive",
+    OwnerState.FROZEN: "frozen: its lease has expired, the next run takes over",
+    OwnerState.DEAD: "dead: its lock is free, the next run takes over at once",
+}
+STYLES: Final = {OwnerState.ALIVE: "green", OwnerState.FROZEN: "bold red", OwnerState.DEAD: "bold red"}
+HEALTH_STYLES: Final = {Health.HEALTHY: "green", Health.LAGGING: "yellow", Health.STOPPED: "bold red", Health.HINDERED: "bold red"}
+
+
+DIED: Final = "it did not store how it ended: it was killed, or could not reach the sink. See its log, or the system's"
+
+
+class View(NamedTuple):
+    """How a status is shown. ``width``: of the terminal (None: lines as long as they are); ``shows_all``: every stream of many.
+
+    ``config`` is the file that the commands name which are shown.
+    """
+
+    width: int | None = None
+    shows_all: bool = False
+    config: Path = DEFAULT_CONFIG
+
+
+class Fact(NamedTuple):
+    """One thing that is known of the whole replica; without a label it belongs to the one before."""
+
+    label: str
+    text: str
+    style: str = ""
+
+
+def as_lines(status: ReplicaStatus, verdict: Verdict | None = None, view: View = View()) -> list[str]:  # noqa: B008 - it is frozen
+    """Return the status as lines of plain text."""
+    return [text for _, text, _ in _lines(status, verdict or verdict_of(status), view)]
+
+
+def render_status(status: ReplicaStatus, verdict: Verdict, view: View) -> Text:
+    """Draw the same lines for a terminal."""
+    drawn = [Text.assemble((label, "bold"), (text[len(label) :], style)) for label, text, style in _lines(status, verdict, view)]
+    found = Text("\n").join(drawn)
+    found.no_wrap, found.overflow = True, "ignore"
+    return found
+
+
+def _lines(status: ReplicaStatus, verdict: Verdict, view: View) -> Iterator[tuple[str, str, str]]:
+    """Yield each line: what of it is a label, all of it, and its style."""
+    for fact in (Fact("health", verdict.reason, HEALTH_STYLES[verdict.health]), *_facts(status, view.config)):
+        first = f"{fact.label:{LABEL_WIDTH}}  "
+        width = None if view.width is None else max(20, view.width - len(first))
+        for number, text in enumerate([fact.text] if width is None else textwrap.wrap(fact.text, width) or [""]):
+            yield fact.label if number == 0 else "", (first if number == 0 else " " * len(first)) + text, fact.style
+    if status.streams and status.has_topics:
+        yield "", "", ""
+        heading, *rows = stream_lines(status.streams, view.width, shows_all=view.shows_all)
+        yield heading.text, heading.text, ""
+        for row in rows:
+            yield "", row.text, "yellow" if row.is_holding else ""
+
+
+def _facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
+    """Yield what is known of the whole replica."""
+    overview, live = status.overview, status.live
+    yield Fact("replica", f"{status.replica} in {status.sink}")
+    if status.sink_problem:
+        yield Fact("sink", one_line(f"{status.sink_problem}. What follows is what the run says"), "bold red")
+    yield _checkpoint(status)
+    if status.log is not None:
+        yield from _log(status.log)
+    if status.streams and status.has_topics:
+        held = f", held back by {status.holding_stream}" if status.holding_stream else ""
+        yield Fact("watermark", f"{time_text(status.watermark, status.timeline)}{held}")
+    if not status.sink_problem:
+        yield _owner(overview.owner)
+        yield from _end(status, config)
+    if live is not None:
+        yield from _live(live, status.asked_at_s)
+    yield from _pause_facts(status, config)
+    for entry in overview.undecided:
+        yield Fact("DDL", one_line(f"{_state_of(entry, overview.owner)}: {entry.ddl.query}"), "yellow")
+        # A live run settles it, and holds the lock that the command needs.
+        if not _is_running(overview.owner):
+            place = f" --ts {entry.ddl.commit_ts} --table {one_line(str(entry.ddl.name))}"
+            yield Fact("", f"to settle it: {command_line('ddl done|retry|skip', config, place)}", "yellow")
+    if overview.quarantined:
+        yield Fact("quarantine", f"{count(overview.quarantined, 'event')} to settle: {command_line('quarantine list', config)}", "yellow")
+    if status.source_problem:
+        name, unknown = ("kafka", "the end offsets are unknown") if status.has_topics else ("primary", "the end of its binlog is unknown")
+        yield Fact(name, one_line(f"{status.source_problem}: {unknown}"), "yellow")
+
+
+def _checkpoint(status: ReplicaStatus) -> Fact:
+    progress = status.overview.progress
+    if progress is None and not status.sink_problem:
+        return Fact("checkpoint", "none: no run has started this replica", "yellow")
+    checkpoint_ts = progress.checkpoint_ts if progress is not None else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
+    lag = "" if status.lag_s is None else f", {duration(abs(status.lag_s))} {'behind' if status.lag_s >= 0 else 'in the future'}"
+    return Fact("checkpoint", f"{place_text(checkpoint_ts, status.timeline)}{lag}")
+
+
+def _log(log: LogStatus) -> Iterator[Fact]:
+    """Say where the replica is in the log of its primary."""
+    end = "" if log.end is None else f"; {log.primary} is at {log.end}, {count(log.behind_bytes or 0, 'byte')} ahead"
+    yield Fact("position", f"{log.position}{end}")
+    if log.prepared:
+        yield Fact("keep", f"{log.oldest_file} and later: {count(log.prepared, 'XA transaction')} prepared and not committed", "yellow")
+    if log.gtid_set:
+        yield Fact("GTID set", one_line(log.gtid_set))
+
+
+def _owner(view: OwnerView | None) -> Fact:
+    if view is None:
+        return Fact("owner", "none: no run owns the replica", "yellow")
+    owner = view.owner
+    since = f"{owner.started_at:%Y-%m-%d %H:%M:%S}Z"
+    heartbeat = f"heartbeat {duration(max(0.0, view.silent_s))} ago"
+    text = f"process {owner.process} on {owner.host} since {since}, {heartbeat}, {OWNER_STATES[view.state]}"
+    return Fact("owner", text, STYLES[view.state])
+
+
+def _end(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
+    """Say why no run is there."""
+    overview = status.overview
+    if overview.progress is None and overview.last_end is None:
+        return
+    if overview.owner is not None and overview.owner.state is not OwnerState.DEAD:
+        return
+    stored = overview.last_end
+    if stored is None:
+        yield Fact("last run", DIED, "yellow")
+        return
+    yield from _stored(stored, status.asked_at_s, config)
+
+
+def _stored(stored: StoredEnd, asked_at_s: float, config: Path) -> Iterator[Fact]:
+    end = stored.end
+    ago = duration(max(0.0, asked_at_s - stored.ended_at.timestamp()))
+    when = f"applier {end.command} ended {ago} ago, at {stored.ended_at:%Y-%m-%d %H:%M:%S}Z, with exit code {end.exit_code}"
+    yield Fact("last run", when, "bold red" if end.error_class else "")
+    facts = ", ".join(f"{name}={value}" for name, value in end.facts.items())
+    yield Fact("", one_line(f"{end.message} [{facts}]" if facts else end.message), "red" if end.error_class else "")
+    if end.remedy:
+        yield Fact("remedy", " ".join(remedy_for(end.remedy, config).split()), "green")
+
+
+def _pause_facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
+    # The sink's, which a run follows within seconds; while it is away, what the run last knew.
+    pause, live = status.overview.pause, status.live or {}
+    since = pause.said_at.isoformat() if pause is not None else live.get("paused_since")
+    if since:
+        said_by = pause.said_by if pause is not None else live["paused_by"]
+        yield Fact("paused", one_line(f"for {_ago(since, status.asked_at_s)}, by {said_by}: {command_line('resume', config)}"), "yellow")
+
+
+def _state_of(entry: LedgerEntry, view: OwnerView | None) -> str:
+    since = f"since {entry.began_at:%Y-%m-%d %H:%M:%S}Z"
+    if entry.error:
+        return f"failed ({entry.error}), unfinished {since}"
+    where = " in the background" if entry.state is DdlState.BACKGROUND else ""
+    return f"{'running' if _is_running(view) else 'unfinished'}{where} {since}"
+
+
+def _is_running(view: OwnerView | None) -> bool:
+    return view is not None and view.state is OwnerState.ALIVE
+
+
+def _live(live: Any, now_s: float) -> Iterator[Fact]:
+    since = _ago(live.get("phase_since"), now_s)
+    doing = live["phase"] + (f" for {since}" if since else "") + f", {'following' if live['is_ready'] else 'catching up'}"
+    ddls = ddls_text(live["ddls"], live.get("skipped_ddls", 0))
+    done = f"{count(live['rows'], 'row')} in {count(live['transactions'], 'transaction')}, {ddls}"
+    retries = sum(live["retries"].values())
+    yield Fact("run", f"{doing}; {done} in {duration(live['uptime_s'])}" + (f", retries: {retries:,}" if retries else ""))
+    if live.get("failing_since"):
+        text = f"for {_ago(live['failing_since'], now_s)}, since {_clock(live['failing_since'])}; attempt {live['attempt']}"
+        text += f", the next one at {_clock(live['next_attempt_at'])}" if live.get("next_attempt_at") else ""
+        text += f", gives up at {_clock(live['gives_up_at'])}" if live.get("gives_up_at") else ""
+        yield Fact("failing", text, "bold red")
+        yield Fact("", one_line(live["error"]), "red")
+    if live["current_ddl"]:
+        ran = _ago(live.get("ddl_since"), now_s)
+        yield Fact("running", (f"for {ran}: " if ran else "") + one_line(live["current_ddl"]))
+    if missing := sum(stream.get("offsets_without_record", 0) for stream in live.get("streams", {}).values()):
+        causes = "records that compaction has deleted, or markers of transactions"
+        yield Fact("gaps", f"{count(missing, 'offset')} held no record since the start of this run: {causes}", "yellow")
+    if absent := live.get("deletes_without_row"):
+        absent_rows = f"{count(absent, 'row')} deleted upstream since the start of this run did not exist in the sink"
+        text = f'{absent_rows}: see `applier docs runbook --section "Deletes that find no row"`'
+        yield Fact("deletes", text, "yellow")
+    if skipped := live.get("skipped_statements"):
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in skipped.items())
+        yield Fact("skipped", f"statements of the log since the start of this run: {kinds}")
+    if live["stall"]:
+        silent = duration(live["stall"]["silent_s"])
+        yield Fact("stalled", f"{live['stall']['stream']} holds back the watermark: no resolved event for {silent}", "bold yellow")
+
+
+def _ago(iso: str | None, now_s: float) -> str:
+    return duration(max(0.0, now_s - datetime.fromisoformat(iso).timestamp())) if iso else ""
+
+
+def _clock(iso: str) -> str:
+    return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S}Z"
+
 
 REFRESH_S: Final = 2.0
 Show = Callable[[ReplicaStatus | str], None]

@@ -7,9 +7,8 @@ A text that is not wholly understood names None, which everywhere means "it may 
 statements that TiDB prints; unqualified names belong to the event's schema. The sink's dialect renders a statement, not this package.
 """
 
-from applier.ddl.names import parse_ddl, read_ddl
+from applier.ddl.names import DdlKind, DdlStatement, Site, parse_ddl, read_ddl
 from applier.ddl.policy import ddl_type_name
-from applier.ddl.statement import DdlKind, DdlStatement, Site
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 
 __all__ = ["DdlKind", "DdlStatement", "Site", "ddl_type_name", "identity", "parse_ddl", "read_ddl", "same_ddl", "touches"]

@@ -1,32 +1,81 @@
 """Adapts a DDL to a server that lacks a type, a kind of index, or a collation of TiDB. Pure.
 
-An index holds no rows. So one that the server cannot have is left out, unless it is unique: without it the sink would take rows that
-upstream refuses, and a later change could not tell them apart. What can neither be said in other words nor left out is refused by name.
+An index holds no rows. So an index that the server cannot have is skipped, unless it is unique: without it the sink would take rows that
+upstream refuses, and a later change could not tell them apart. What can neither be replaced nor skipped is refused by name.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
-from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
-from applier.ddl.parser import parse, parse_or_none
-from applier.ddl.remedy import BY_HAND
-from applier.ddl.target import Target
+from applier.ddl.parser import BY_HAND, parse, parse_or_none
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
 from applier.ddl.tree import (
+    Action,
     AlterClause,
     AlterTableStatement,
     ClauseKind,
     CreateTableStatement,
+    Edit,
     Element,
     ElementKind,
     IndexStatement,
+    Mark,
     Span,
     Tree,
+    edited,
+    list_edits,
 )
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.remedy import Remedy
+
+MARIADB_COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "utf8mb4_0900_ai_ci": "utf8mb4_uca1400_nopad_ai_ci",
+        "utf8mb4_0900_as_ci": "utf8mb4_uca1400_nopad_as_ci",
+        "utf8mb4_0900_as_cs": "utf8mb4_uca1400_nopad_as_cs",
+        "utf8mb4_0900_bin": "utf8mb4_nopad_bin",
+    }
+)
+"""Collations of MySQL 8 and what MariaDB from 10.10 on has instead: the same rules of case, accents and trailing spaces (NO PAD).
+
+Not the same for every text. MySQL's are of Unicode 9, which knows nothing of later characters and keeps them apart. MariaDB's are of
+Unicode 14, under which such a character may equal an older one (U+1FBF0 is a digit 0). So they do not explain a unique key in the table
+check. Those of single languages (``utf8mb4_de_pb_0900_ai_ci``) have no counterpart.
+"""
+
+
+class Target(NamedTuple):
+    """What the server of a sink understands. The default is a TiDB, or a server that is not known: the statement stays as it is.
+
+    ``collations``: what the sink calls upstream's collations, names in lower case.
+    """
+
+    has_vectors: bool = True
+    has_vector_indexes: bool = True
+    has_expression_indexes: bool = True
+    has_intervals: bool = True
+    has_or_replace: bool = True
+    """CREATE OR REPLACE TABLE."""
+    has_generated_keys: bool = True
+    """Generated columns that are NOT NULL, or in a primary key."""
+    has_unenforced_checks: bool = True
+    """CHECK … NOT ENFORCED."""
+    has_column_visibility: bool = True
+    """VISIBLE of a column, and its change alone: ALTER COLUMN … SET VISIBLE."""
+    has_srid: bool = True
+    """SRID of a column, which limits its values to one."""
+    has_periods: bool = True
+    """MariaDB's PERIOD FOR."""
+    keeps_foreign_keys_apart: bool = True
+    """Two tables of a schema may have foreign keys of one name."""
+    collations: Mapping[str, str] = MappingProxyType({})
+
+
+UPSTREAM: Final = Target()
+
 
 MAX_DIMENSIONS: Final = 16383
 """Of a VECTOR in TiDB and in MySQL. Without a number MySQL takes 2048, and TiDB takes any."""
@@ -42,7 +91,7 @@ _INTERVAL_REMEDY: Final = Remedy(
 
 
 def adapted(query: str, target: Target) -> str:
-    """Return the statement with the types and collations that the server has; indexes are ``clause_rewriting``'s."""
+    """Return the statement with the types and collations that the server has; indexes are ``clause``'s."""
     if not target.collations and target.has_vectors and target.has_vector_indexes and target.has_srid and target.has_column_visibility:
         return query
     try:

@@ -20,11 +20,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from applier.ddl.cursor import Cursor
-from applier.ddl.edit import Edit, edited
 from applier.ddl.parser import parse_or_none
-from applier.ddl.tokens import DdlSyntaxError, Token, scan
-from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, SchemaStatement, Span, Tree
+from applier.ddl.tokens import Cursor, DdlSyntaxError, Token, scan
+from applier.ddl.tree import (
+    AlterTableStatement,
+    ClauseKind,
+    CreateTableStatement,
+    Edit,
+    Element,
+    ElementKind,
+    SchemaStatement,
+    Span,
+    Tree,
+    edited,
+)
 
 NARROW: Final = frozenset({"utf8", "utf8mb3", "ascii"})
 """Kinds of UTF-8 that do not hold all of it; a ``ColumnType`` does not tell them apart."""

@@ -20,23 +20,26 @@ from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from applier.ddl.adaptation import is_impossible, is_left_out
-from applier.ddl.edit import Action, Edit, Mark, edited, list_edits
+from applier.ddl.adaptation import UPSTREAM, Target, is_impossible, is_left_out
 from applier.ddl.parser import parse_or_none
-from applier.ddl.target import UPSTREAM, Target
 from applier.ddl.tokens import Token
 from applier.ddl.tree import (
+    Action,
     AlterClause,
     AlterTableStatement,
     ClauseKind,
     CreateTableStatement,
+    Edit,
     Element,
     ElementKind,
     IndexStatement,
+    Mark,
     RenameTablesStatement,
     SchemaStatement,
     Span,
     Tree,
+    edited,
+    list_edits,
 )
 
 
@@ -209,7 +212,7 @@ KEPT_OF_MYSQL: Final = frozenset(
 
 
 class ElementDecision(NamedTuple):
-    """What is decided about elements, statements and kinds as a whole; carried out by ``clause_rewriting``, or left as it is."""
+    """What is decided about elements, statements and kinds as a whole; carried out where the statement is rewritten, or kept."""
 
     what: str
     decision: str

@@ -1,19 +1,62 @@
-"""Resolves IF [NOT] EXISTS in ALTER TABLE clause by clause, against what the table has. Pure.
+"""Resolves IF [NOT] EXISTS in ALTER TABLE clause by clause, against what the table has; says what a statement leaves behind. Pure.
 
 MySQL does not know these words. Without them it refuses the whole statement for one clause that has nothing to do; and with them a server
-says of the whole statement only that something was there already.
+says of the whole statement only that something was there already. ``postconditions_of``: what the catalogue shows once an ALTER TABLE,
+CREATE INDEX or DROP INDEX has run. What it adds is there, what it drops is gone.
 
-What the catalogue shows once an ALTER TABLE, CREATE INDEX or DROP INDEX has run: what it adds is there, what it drops is gone. Pure.
+Only a new non-unique index may be built in the background: it changes no row and refuses none, so no row has to wait for it. A column is in
+the next row, and a unique index decides which rows a REPLACE meets.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
-from applier.ddl.edit import Action, Mark, edited, list_edits
 from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tokens import DdlSyntaxError, Token
-from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, IndexStatement, Tree
+from applier.ddl.tree import (
+    Action,
+    AlterClause,
+    AlterTableStatement,
+    ClauseKind,
+    Edit,
+    Element,
+    ElementKind,
+    IndexStatement,
+    Mark,
+    Tree,
+    edited,
+    list_edits,
+)
+
+ONLINE: Final = {True: ", ALGORITHM=INPLACE, LOCK=NONE", False: " ALGORITHM=INPLACE LOCK=NONE"}
+"""By whether the statement is an ALTER TABLE. The server refuses the statement rather than block writers."""
+
+
+def may_run_in_background(query: str) -> bool:
+    """Return whether the statement makes non-unique indexes, and does nothing else."""
+    tree = parse_or_none(query)
+    if tree is None:
+        return False
+    match tree.node:
+        case IndexStatement(is_create=True, index_kind=""):
+            return True
+        case AlterTableStatement(clauses=clauses, is_understood=True, ignore=None) if clauses:
+            return all(clause.kind is ClauseKind.ADD and all(map(_is_plain, clause.elements)) for clause in clauses)
+        case _:
+            return False
+
+
+def background_form(query: str) -> str:
+    """Return a statement for which ``may_run_in_background`` holds in the words that let writers go on."""
+    tree = parse(query)
+    end = tree.tokens[-1].end
+    return edited(query, [Edit(end, end, ONLINE[isinstance(tree.node, AlterTableStatement)])])
+
+
+def _is_plain(element: Element) -> bool:
+    return element.kind is ElementKind.INDEX and not element.index_kind
+
 
 _OF_COLUMN: Final = frozenset(
     {ClauseKind.DROP_COLUMN, ClauseKind.MODIFY, ClauseKind.CHANGE, ClauseKind.RENAME_COLUMN, ClauseKind.ALTER_COLUMN}

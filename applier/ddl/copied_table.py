@@ -8,12 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from applier.ddl.edit import quoted_name
-from applier.ddl.names import parse_ddl
+from applier.ddl.names import DdlKind, parse_ddl
 from applier.ddl.old_values import COPIED, SERVER_KIND
 from applier.ddl.parser import parse
-from applier.ddl.statement import DdlKind
-from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, CreateTableStatement, ElementKind, Tree
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, CreateTableStatement, ElementKind, Tree, quoted_name
 from applier.model.errors import NeedsOperator
 from applier.model.events import CutOver, DdlEvent, TableName
 from applier.model.failure import FailureKind

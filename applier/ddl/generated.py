@@ -20,15 +20,27 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from applier.ddl.adaptation import Target
 from applier.ddl.column_type import ColumnType
-from applier.ddl.cursor import Cursor
-from applier.ddl.definition_reader import DefinedColumn, defined_columns, indexed_columns
-from applier.ddl.edit import Action, Edit, Mark, edited, list_edits, quoted_name
 from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.portable_expression import Kind, named_columns, portable
-from applier.ddl.target import Target
-from applier.ddl.tokens import DdlSyntaxError, quote_text, unescape
-from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, IndexStatement, Tree
+from applier.ddl.table_draft import DefinedColumn, defined_columns, indexed_columns
+from applier.ddl.tokens import Cursor, DdlSyntaxError, quote_text, unescape
+from applier.ddl.tree import (
+    Action,
+    AlterClause,
+    AlterTableStatement,
+    ClauseKind,
+    Edit,
+    Element,
+    ElementKind,
+    IndexStatement,
+    Mark,
+    Tree,
+    edited,
+    list_edits,
+    quoted_name,
+)
 
 MAX_COMMENT: Final = 1024
 """Characters of a column's comment."""

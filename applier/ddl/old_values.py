@@ -19,17 +19,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from applier.ddl.charset import NARROW
-from applier.ddl.column_parser import ParsedColumn, charset_within, converted_text, parse_column, parse_default
+from applier.ddl.column_parser import DefaultKind, ParsedColumn, charset_within, converted_text, parse_column, parse_default
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.conversion_rule import EXACT, SERVER, Certainty, ConversionRule, PlainValues, conversion_rule
-from applier.ddl.definition_reader import defined_columns
-from applier.ddl.edit import Edit, edited
-from applier.ddl.parser import parse, parse_or_none
+from applier.ddl.parser import CONVERTED, parse, parse_or_none
 from applier.ddl.portable_expression import Columns, is_portable_default
-from applier.ddl.remedy import CONVERTED
-from applier.ddl.table import DefaultKind
+from applier.ddl.table_draft import defined_columns
 from applier.ddl.tokens import DdlSyntaxError
-from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Element, ElementKind, Span, Tree
+from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Edit, Element, ElementKind, Span, Tree, edited
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 

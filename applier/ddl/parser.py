@@ -3,27 +3,21 @@
 Who asks what:
 
 - the names that a statement touches (``names.py``): lenient; a text that is not wholly understood may touch everything;
-- whether a statement has run already (``postcondition.py``): None where the catalogue does not show it;
-- the text that a sink of the MySQL family runs (``clause_rewriting.py``, ``collation.py``): edits at places of the tree, every other byte
-  stays;
-- the definition of a table (``table_parser.py``, ``alteration.py``), for a sink that translates: strict; what it does not know stops.
+- whether a statement has run already (``conditions.py``): None where the catalogue does not show it;
+- the text that a sink of the MySQL family runs (``clause.py``, ``charset.py``): edits at places of the tree, every other byte stays;
+- the definition of a table (``table_draft.py``), for a sink that translates: strict; what it does not know stops.
 
 Why no library. sqlglot was tried on this project's tests: it reads 30 of 32 types, 12 of 13 ALTERs and only 9 of 17 of the statements
 that change no row (comments, TTL, placement), keeps RENAME TABLE and CONVERT TO as opaque commands, and makes REAL(10,2) a FLOAT. Above all
 the names touched are stored in every sink as part of a DDL's identity, and must not change with a library's version. It is kept for
 expressions and views, which have no identity (``create_statement`` and ``schema_change`` in ``sinks/sqlite``).
-
-Reads how a column, an index or a constraint begins: in CREATE TABLE, and after ADD in ALTER TABLE.
-
-Reads the clauses of ALTER TABLE: where each begins and ends, what it does, and to what.
 """
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from applier.ddl.cursor import Cursor
-from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.tokens import Cursor, DdlSyntaxError, Token
 from applier.ddl.tree import (
     AlterClause,
     AlterTableStatement,
@@ -43,6 +37,36 @@ from applier.ddl.tree import (
     Tree,
     TruncateTableStatement,
 )
+from applier.model.remedy import Remedy
+
+OTHER_ROWS: Final = Remedy(
+    "ddl.verify-rows-against-ddl",
+    "Upstream's rows allow this DDL: `applier verify` finds those that differ. Correct them in the sink, and start the applier again: it "
+    "runs the DDL again. If the sink can do without it: `applier ddl skip --ts … --table …`",
+)
+PLAIN_COLUMN: Final = Remedy(
+    "ddl.make-plain-column-by-hand",
+    "Make the same change in the sink by hand, with a plain column (no GENERATED) whose comment keeps upstream's expression, as "
+    "/*: GENERATED ALWAYS AS (…) STORED */. Then skip the DDL with "
+    "`applier ddl skip --ts … --table …`, and give the old rows upstream's values with `applier verify --fix-sql`",
+)
+BY_HAND: Final = Remedy(
+    "ddl.change-by-hand-with-rows",
+    "Make the same change in the sink by hand (schema and rows). Then skip the DDL with `applier ddl skip --ts … --table …`",
+)
+CONVERTED: Final = Remedy(
+    "ddl.change-by-hand-and-skip",
+    "Make the change in the sink by hand, and skip the DDL with `applier ddl skip --ts … --table …`. Then give the column upstream's "
+    "values: `applier verify` finds the rows that differ, and `--fix-sql` writes them",
+)
+"""Where a sink would make other values of old rows than upstream."""
+NO_SEQUENCE: Final = Remedy(
+    "ddl.skip-sequence",
+    "If this is a SEQUENCE upstream, which the sink has none of: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
+    "sink as upstream has it, with its rows, and start the applier again",
+)
+"""Of a table that the sink lacks, and that MariaDB's log does not tell apart from a SEQUENCE."""
+
 
 # Reserved words in MySQL: a column of such a name is quoted.
 _INDEX_HEADS: Final = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL"})

@@ -7,10 +7,9 @@ text again. ``with_names`` is the editing alone.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from applier.ddl.edit import Edit, edited, quoted_name
-from applier.ddl.names import read_ddl
-from applier.ddl.statement import DdlKind, DdlStatement, Site
+from applier.ddl.names import DdlKind, DdlStatement, Site, read_ddl
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
+from applier.ddl.tree import Edit, edited, quoted_name
 from applier.model.events import DdlEvent, FoldedName, TableName
 
 NameOf = Callable[[TableName], TableName]

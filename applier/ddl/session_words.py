@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from applier.ddl.cursor import Cursor
-from applier.ddl.edit import Edit, edited
-from applier.ddl.tokens import Token
+from applier.ddl.tokens import Cursor, Token
+from applier.ddl.tree import Edit, edited
 
 _VIEW_HEADS: Final = frozenset({"VIEW", "ALGORITHM", "DEFINER", "SQL"})
 _LOCK_HEADS: Final = frozenset({"ALTER", "DROP", "RENAME", "TRUNCATE", "CREATE"})

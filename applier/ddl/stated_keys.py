@@ -11,11 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from applier.ddl.cursor import Cursor
-from applier.ddl.names import parse_ddl
+from applier.ddl.names import DdlKind, parse_ddl
 from applier.ddl.parser import parse, parse_or_none, read_element
-from applier.ddl.statement import DdlKind
-from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.tokens import Cursor, DdlSyntaxError, Token
 from applier.ddl.tree import AlterTableStatement, ClauseKind, CreateTableStatement, Element, ElementKind, IndexStatement, Tree
 from applier.model.events import DdlEvent, FoldedName, TableName
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from applier.ddl import identity, policy
-from applier.ddl.cursor import Cursor
 from applier.ddl.parser import parse_or_none
 from applier.ddl.session_words import without_session_words
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.ddl.tree import CreateTableStatement, ElementKind
 from applier.dump.statements import Piece, PieceKind
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator

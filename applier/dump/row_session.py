@@ -21,7 +21,7 @@ from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
 from applier.mysql.quoting import quote_identifier
 from applier.mysql.session import discard, execute_text
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.warnings import HARMLESS, judge_warnings
 from applier.sinks.settings import SinkSettings

@@ -18,12 +18,10 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, exists, literal, select, union_all
 
-from applier.ddl.column_parser import parse_type, with_charset
+from applier.ddl.column_parser import PRIMARY, parse_type, with_charset
 from applier.ddl.column_type import ColumnType
-from applier.ddl.cursor import Cursor
 from applier.ddl.generated import Known, KnownColumn, computed_otherwise, computes_number
-from applier.ddl.table import PRIMARY
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.events import FoldedName, TableName
 from applier.mysql.names import spellings, sql_name
 from applier.mysql.quoting import quote_identifier, quote_table

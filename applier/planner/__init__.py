@@ -8,10 +8,9 @@ literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_ch
 from applier.model.segment import SegmentWindow
 from applier.planner.column_match import bytes_key_names, key_names, unique_names
 from applier.planner.compaction import TransactionSet, count_transactions
-from applier.planner.division import sliced
+from applier.planner.division import Moved, route, sink_key_of, sliced
+from applier.planner.final_rows import STOP, QuarantinePolicy
 from applier.planner.plan import NO_KEY, NO_KEY_REMEDY, Planned, PlanTarget, plan_bucket, plan_segments
-from applier.planner.rejected_rows import STOP, QuarantinePolicy
-from applier.planner.sink_key import Moved, route, sink_key_of
 
 __all__ = [
     "NO_KEY",

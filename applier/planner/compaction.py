@@ -18,8 +18,7 @@ from applier.planner.column_match import Origin, bytes_key_names, is_partial, ke
 from applier.planner.division import divided, selected
 from applier.planner.final_rows import FinalRows, Key, RowPlace
 from applier.planner.keyless import KeylessRows
-from applier.planner.ordered_rows import OrderedRows
-from applier.planner.partial_rows import ColumnSet, PartialRows, RowsOfTable
+from applier.planner.ordered_rows import ColumnSet, OrderedRows, PartialRows, RowsOfTable
 
 # --- transactions ----------------------------------------------------------------------------------------------------
 

@@ -15,11 +15,10 @@ from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator
 from applier.model.events import FoldedName
 from applier.model.remedy import Remedy
 from applier.planner.column_match import is_partial, key_names
+from applier.planner.final_rows import PlannedRows
 from applier.planner.ordered_rows import Change, OrderedChange, in_order
-from applier.planner.port import Dialect, OrderedDialect
-from applier.planner.rejected_rows import PlannedRows
+from applier.planner.port import Dialect, OrderedDialect, Phase, Statement, StatementRows
 from applier.planner.rendering import TableRenderers
-from applier.planner.statement import Phase, Statement, StatementRows
 
 LACKS_KEY: Final = "the sink's table lacks the key of its rows, which are written in order because of foreign keys"
 _UNREADABLE: Final = (ApplierError, TypeError, ValueError, AttributeError)

@@ -15,12 +15,10 @@ from applier.model.rejected_event import RejectedEvent, error_of_event
 from applier.model.remedy import Remedy
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names, written_columns
-from applier.planner.final_rows import Key
-from applier.planner.partial_rows import Part, PartialRows
-from applier.planner.port import Dialect
-from applier.planner.rejected_rows import PlannedRows
+from applier.planner.final_rows import Key, PlannedRows
+from applier.planner.ordered_rows import Part, PartialRows
+from applier.planner.port import Dialect, Phase, Statement, StatementRows
 from applier.planner.rendering import KeyText, TableRenderers
-from applier.planner.statement import Phase, Statement, StatementRows
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 # Rows that are laid over others, and those of them that need columns of the sink's row: what a READ carries to the writer.

@@ -25,7 +25,7 @@ from applier.planner.column_match import (
     with_binary_flags,
 )
 from applier.planner.compaction import KeyReader, KeyReaders
-from applier.planner.final_rows import Key, RowPlace, picked
+from applier.planner.final_rows import Key, PlannedRows, RowPlace, picked, with_place
 from applier.planner.port import (
     BulkDialect,
     Dialect,
@@ -38,7 +38,6 @@ from applier.planner.port import (
     RowsText,
     WireColumn,
 )
-from applier.planner.rejected_rows import PlannedRows, with_place
 
 KeyDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
 KeyText: TypeAlias = Callable[[Key, bytes], list[str]]

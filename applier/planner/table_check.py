@@ -22,10 +22,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.ddl.charset import with_tidb_collations
-from applier.ddl.definition_reader import defined_columns
 from applier.ddl.generated import Unportable
 from applier.ddl.parser import parse_or_none
 from applier.ddl.stated_keys import unique_keys_of
+from applier.ddl.table_draft import defined_columns
 from applier.ddl.tree import CreateTableStatement
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, Flag, FoldedName, Shape, TableName

@@ -11,8 +11,7 @@ from applier.coordinator import Coordinator
 from applier.coordinator.step import ApplyRows, ApplySegment
 from applier.model.errors import ApplierError
 from applier.model.position import Listing
-from applier.replica.context import Components, EngineSettings, RunContext
-from applier.replica.lane import LOOK_S
+from applier.replica.context import LOOK_S, Components, EngineSettings, RunContext
 from applier.replica.lanes import Lanes
 from applier.replica.loading import StateLoader
 from applier.replica.recovery import Recovery

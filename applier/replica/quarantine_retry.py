@@ -19,7 +19,7 @@ from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, unique_names
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import is_partial
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, rekeyed_tables
 from applier.sinks.port import Sink

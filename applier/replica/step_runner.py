@@ -1,4 +1,4 @@
-"""Performs the steps that the engine waits for: DDLs, saved progress, names, evictions. Segments are written in a lane (``writing``)."""
+"""Performs the steps that the engine waits for: DDLs, saved progress, names, evictions. Segments are written in a lane (``lanes``)."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

@@ -14,8 +14,7 @@ from applier.model.errors import ApplierError, Fenced
 from applier.model.position import Ts
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
-from applier.replica.owner_watch import OwnerWatch
-from applier.replica.recovery import is_transient
+from applier.replica.recovery import OwnerWatch, is_transient
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, as_submitted, begin, engine_settings, open_components, warn_of_zone
 from applier.run.ending import end_stored, outlasting_retries

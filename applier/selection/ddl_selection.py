@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Final
 
 from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
-from applier.ddl.edit import quoted_name
 from applier.ddl.renaming import renamed
+from applier.ddl.tree import quoted_name
 from applier.model.events import CutOver, DdlEvent, DdlRefusal, TableName
 from applier.model.remedy import Remedy
 from applier.selection.locations import moves_of

@@ -34,7 +34,7 @@ from applier.model.errors import (
 from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, reason_of
 from applier.model.remedy import Remedy
 from applier.model.seal import seal, unseal
-from applier.planner.statement import Phase, Statement, StatementRows
+from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState, ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine

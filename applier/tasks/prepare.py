@@ -15,7 +15,7 @@ from applier.model.rejected_event import RejectedEvent
 from applier.model.remedy import Remedy
 from applier.planner import Moved, PlanTarget, TransactionSet, plan_segments, route
 from applier.planner.keyless import AmbiguousRows, earliest
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks.write_transaction import HeldStatements
 from applier.sources.port import Decoder
 from applier.tasks.handover import Failure, RangesEnd, RoutedEnd, Sent, chunks_of_ranges, incomplete_segment, received

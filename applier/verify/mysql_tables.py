@@ -7,8 +7,7 @@ from sqlalchemy import Connection, text
 
 from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
-from applier.ddl.cursor import Cursor
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.events import TableName
 from applier.mysql.catalogue import TABLES, Row, describe_with_rows, read_view
 from applier.mysql.session_variables import SQL_MODE

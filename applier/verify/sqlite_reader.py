@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from applier.ddl.column_parser import parse_type
-from applier.ddl.cursor import Cursor
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.model.position import Ts

@@ -6,7 +6,7 @@ from typing import Any
 
 from applier.model.events import Shape
 from applier.model.rejected_event import RejectedEvent
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from tests.builders.planning import INT, KEY, TEXT, Row, gone, put, shape, sink_column, sink_table
 
 WHOLE = shape(("id", INT, KEY), ("a", TEXT, 64), ("b", TEXT, 64), ("c", TEXT, 64))

@@ -12,7 +12,7 @@ from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key
 
 INT, TEXT, BLOB = 3, 15, 252

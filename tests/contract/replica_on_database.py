@@ -12,7 +12,7 @@ from applier.ddl import identity
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
 from applier.model.rejected_event import EventPlace, RejectedEvent
-from applier.planner.statement import Phase, Statement, StatementRows
+from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined

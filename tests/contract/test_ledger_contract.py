@@ -4,9 +4,8 @@ import pytest
 from sqlalchemy import Connection, inspect
 
 from applier.ddl import identity
-from applier.ddl.generated_name import TIDB_NAMING
-from applier.ddl.table_history import PastDdl
-from applier.ddl.target import Target
+from applier.ddl.adaptation import Target
+from applier.ddl.generated_name import TIDB_NAMING, PastDdl
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent

@@ -13,7 +13,7 @@ from applier.model.position import Ts
 from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, PlanTarget, QuarantinePolicy, plan_bucket
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
 from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key

@@ -17,7 +17,7 @@ from applier.model.events import FoldedName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import load_queries
 from applier.sinks.mysql.bookkeeping import DIALECT as MYSQL
 from applier.sinks.progress import Fence, WriteState

@@ -8,7 +8,7 @@ import pytest
 
 from applier.model.errors import ApplierError, FatalSinkError, Fenced, NeedsOperator, SourceError
 from applier.model.failure import FailureKind
-from applier.replica import listening
+from applier.replica import lanes as listening
 from applier.replica import state as topic_identity
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from applier.replica import writing
+from applier.replica import lanes as writing
 from applier.sinks import write_transaction
 from applier.sinks.ledger_entry import DdlState
 from tests.builders.handwritten import TWO, resolved, rows_of

@@ -9,7 +9,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Ts
 from applier.planner.column_match import LACKS_COLUMN
-from applier.replica.writing import early_column
+from applier.replica.lanes import early_column
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column
 from tests.rig.fake_source import FakeSource

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks import write_transaction
 from applier.sinks.ledger_entry import DdlState
 from tests.integration.mysql_replica import SHOP, Replica, commit_at, replica, rows

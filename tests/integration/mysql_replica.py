@@ -12,7 +12,7 @@ from sqlalchemy import Engine, NullPool, create_engine, text
 from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.sink import MysqlSink
 from applier.sinks.mysql.write_session import MysqlWriter

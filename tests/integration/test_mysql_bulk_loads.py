@@ -13,8 +13,7 @@ from applier.model.errors import BulkRefused, BulkUnavailable, RetryableSinkErro
 from applier.model.events import TableName
 from applier.mysql.catalogue import describe
 from applier.mysql.session import discard, driver_of
-from applier.planner.port import WireColumn
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement, WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from applier.ddl.target import MARIADB_COLLATIONS
+from applier.ddl.adaptation import MARIADB_COLLATIONS
 from applier.model.errors import FatalSinkError, NeedsOperator
 from tests.integration.mysql_replica import read
 from tests.rig.clean_server import clean_server

@@ -17,7 +17,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import ProducerOptions
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks.mysql import server_check as shared_locks
 from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
 from applier.sinks.progress import Fence, WriteOutcome, WriteState

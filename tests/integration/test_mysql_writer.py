@@ -16,7 +16,7 @@ from applier.model.errors import (
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.statement import Phase, Statement, StatementRows
+from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
 from applier.sinks.progress import WriteState

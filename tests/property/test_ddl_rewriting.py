@@ -6,10 +6,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from applier.ddl import parse_ddl
-from applier.ddl.adaptation import indexes_by_name, left_out, refuse_inexpressible, without_missing_indexes
-from applier.ddl.background import background_form, may_run_in_background
+from applier.ddl.adaptation import (
+    MARIADB_COLLATIONS,
+    UPSTREAM,
+    Target,
+    indexes_by_name,
+    left_out,
+    refuse_inexpressible,
+    without_missing_indexes,
+)
+from applier.ddl.conditions import background_form, may_run_in_background
 from applier.ddl.renaming import renamed
-from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.ddl.tokens import as_tidb_reads
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from applier.model.events import RowKind, Shape
 from applier.model.rejected_event import RejectedEvent
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from tests.builders.planning import INT, TEXT, PlainDialect, Row, between, gone, packed, plan, put, shape, sink_column, sink_table
 
 ID, EMAIL, A, B = ("id", INT, 11), ("email", TEXT, 80), ("a", INT, 65), ("b", INT, 65)

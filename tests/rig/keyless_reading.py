@@ -13,7 +13,7 @@ from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stre
 from applier.model.range_report import RangeId
 from applier.planner.column_match import Origin
 from applier.planner.keyless import EqualRows, Image, KeylessRows, counted_rows, net_rows
-from applier.replica.repeats import PartitionGrowth, RepeatLog
+from applier.replica.segment_writer import PartitionGrowth, RepeatLog
 from applier.sources.open_protocol import OpenProtocolPlacer
 from applier.sources.port import PlacedRows, Record
 from applier.sources.ticdc.tso import later_by

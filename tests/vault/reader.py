@@ -6,7 +6,7 @@ from hashlib import sha256
 from time import time
 
 from applier.ddl.column_parser import parse_type
-from applier.ddl.cursor import Cursor
+from applier.ddl.tokens import Cursor
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.progress_table import ProgressTable

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from applier.model.errors import ApplierError, UnknownOutcome
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.prepared_table import read_pieces
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome

@@ -17,9 +17,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row
 
-from applier.ddl.generated_name import Naming
-from applier.ddl.table_history import Past, PastDdl, TableHistory
-from applier.ddl.target import Target
+from applier.ddl.adaptation import Target
+from applier.ddl.generated_name import Naming, Past, PastDdl, TableHistory
 from applier.model.errors import InvariantViolation, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import NO_TS, Ts

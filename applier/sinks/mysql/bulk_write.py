@@ -21,7 +21,7 @@ from applier.model.remedy import Remedy
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import driven
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks.mysql.bulk_load import FILE_NAME
 from applier.sinks.mysql.warnings import judge_warnings
 

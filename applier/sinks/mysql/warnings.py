@@ -15,7 +15,7 @@ from applier.model.remedy import Remedy
 from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
 from applier.mysql.queries import QUERIES
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 
 HARMLESS: Final = frozenset({1592, 3170, 1287, 1681, 3719, 3778, 4166, 6414})
 """Warnings that are not about values: a statement that is unsafe for statement-based binary logs, one that was too large for a plan by

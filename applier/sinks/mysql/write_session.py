@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import ApplierError, SinkError, UnknownOutcome
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.mysql.session import ServerSession, discard, execute_text, read_rows, roll_back, transaction
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.prepared_table import read_pieces
 from applier.sinks.bookkeeping.progress_table import FenceState

@@ -17,13 +17,21 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
-from applier.ddl.column_parser import parse_mysql_definition, parse_mysql_parts
+from applier.ddl.adaptation import UPSTREAM
+from applier.ddl.column_parser import (
+    PRIMARY,
+    ColumnDefinition,
+    DefaultKind,
+    IndexDefinition,
+    IndexPart,
+    TableDefinition,
+    parse_mysql_definition,
+    parse_mysql_parts,
+)
 from applier.ddl.column_type import TypeFamily
 from applier.ddl.generated import Known, KnownColumn, unportable_columns
 from applier.ddl.generated_name import MYSQL_NAMING, TIDB_NAMING, TableNames, with_generated_names
 from applier.ddl.stated_keys import depends_on_names
-from applier.ddl.table import PRIMARY, ColumnDefinition, DefaultKind, IndexDefinition, IndexPart, TableDefinition
-from applier.ddl.target import UPSTREAM
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName

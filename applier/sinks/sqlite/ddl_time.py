@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from applier.ddl.remedy import BY_HAND
+from applier.ddl.parser import BY_HAND
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.sinks.sqlite.stored_value import Inexact

@@ -10,11 +10,11 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from applier.ddl.column_parser import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.ddl.cursor import Cursor
-from applier.ddl.remedy import BY_HAND, CONVERTED
-from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
+from applier.ddl.parser import BY_HAND, CONVERTED
 from applier.ddl.table_draft import DraftColumn
+from applier.ddl.tokens import Cursor
 from applier.model.errors import NeedsOperator
 from applier.sinks.sqlite.conversion import conversion
 from applier.sinks.sqlite.ddl_time import DdlTime

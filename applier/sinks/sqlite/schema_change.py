@@ -20,16 +20,13 @@ from sqlglot.errors import SqlglotError
 
 from applier.ddl import parse_ddl
 from applier.ddl.charset import NARROW, holder
+from applier.ddl.column_parser import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.ddl.cursor import Cursor
-from applier.ddl.edit import with_new_names
 from applier.ddl.old_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
-from applier.ddl.parser import parse
+from applier.ddl.parser import BY_HAND, NO_SEQUENCE, OTHER_ROWS, PLAIN_COLUMN, parse
 from applier.ddl.portable_expression import named_columns
-from applier.ddl.remedy import BY_HAND, NO_SEQUENCE, OTHER_ROWS, PLAIN_COLUMN
-from applier.ddl.table import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.table_draft import DraftColumn, TableDraft, alter, changes_partitioned_rows, emptied_partitions, parse_index, parse_table
-from applier.ddl.tokens import DdlSyntaxError
+from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.ddl.tree import (
     AlterTableStatement,
     ClauseKind,
@@ -42,6 +39,7 @@ from applier.ddl.tree import (
     RenameTablesStatement,
     SchemaStatement,
     TruncateTableStatement,
+    with_new_names,
 )
 from applier.ddl.zone_use import in_zone_of_need
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator

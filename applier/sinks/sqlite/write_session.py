@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from applier.model.errors import ApplierError
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.prepared_table import read_pieces
 from applier.sinks.bookkeeping.progress_table import FenceState

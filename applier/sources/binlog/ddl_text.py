@@ -13,19 +13,20 @@ from enum import StrEnum
 from typing import Final
 
 from applier.ddl.charset import collation_edits
-from applier.ddl.edit import Edit, edited
+from applier.ddl.names import Site
 from applier.ddl.parser import parse
 from applier.ddl.session_words import without_session_words
-from applier.ddl.statement import Site
 from applier.ddl.tokens import TOKEN
 from applier.ddl.tree import (
     AlterTableStatement,
     ClauseKind,
     CreateTableStatement,
+    Edit,
     ElementKind,
     SchemaStatement,
     Span,
     Tree,
+    edited,
 )
 
 

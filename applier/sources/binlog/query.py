@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 
 from applier.ddl import DdlKind, DdlStatement, read_ddl
 from applier.ddl.ddl_type import ddl_type_of
+from applier.ddl.names import changed_tables
 from applier.ddl.old_values import MARIADB, MYSQL, OLD_TIMESTAMPS, SERVER_KIND, with_json_defaults
-from applier.ddl.query_tables import changed_tables
-from applier.ddl.remedy import BY_HAND
+from applier.ddl.parser import BY_HAND
 from applier.ddl.tokens import TOKEN, DdlSyntaxError
 from applier.ddl.tree import (
     AlterTableStatement,

@@ -17,8 +17,7 @@ from pymysql.constants import ER
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.ddl.parser import parse_or_none
-from applier.ddl.remedy import BY_HAND
+from applier.ddl.parser import BY_HAND, parse_or_none
 from applier.ddl.tree import AlterTableStatement, ClauseKind
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import DdlEvent

@@ -12,8 +12,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from applier.cli.command_group import COMMANDS
-from applier.cli.example import EXAMPLES
+from applier.cli.command_group import COMMANDS, EXAMPLES
 from applier.cli.main import app, run
 
 DIRECTORY = Path(__file__).parent / "help"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from applier.cli.inspect_option import ShownEvents
-from applier.cli.inspected import Inspected
+from applier.cli.inspected import Inspected, ShownEvents
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation, TableName
 from applier.model.position import Offset, Place, Stream, Ts

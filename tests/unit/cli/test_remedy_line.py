@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.cli.remedy import remedy_line
+from applier.cli.output import remedy_line
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.cli.status_view import View, as_lines
+from applier.cli.status import View, as_lines
 from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.sinks.overview import Overview, OwnerState, Pause, RunEnd, StoredEnd
 from applier.sources.kit import SourceAnswer

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from applier.cli.verify_view import BarWatcher, QuietWatcher, as_lines, as_object, watcher_for
+from applier.cli.verify import BarWatcher, QuietWatcher, as_lines, as_object, watcher_for
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.settings import SinkSettings

@@ -3,6 +3,9 @@
 import pytest
 
 from applier.ddl.adaptation import (
+    MARIADB_COLLATIONS,
+    UPSTREAM,
+    Target,
     adapted,
     indexes_by_name,
     left_out,
@@ -10,7 +13,6 @@ from applier.ddl.adaptation import (
     without_missing_indexes,
 )
 from applier.ddl.clause import without_ignored_clauses
-from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.position import Ts

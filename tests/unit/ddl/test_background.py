@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.background import background_form, may_run_in_background
+from applier.ddl.conditions import background_form, may_run_in_background
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.ddl.query_tables import changed_tables
+from applier.ddl.names import changed_tables
 from applier.ddl.tokens import DdlSyntaxError
 
 CHECKSUM = (

@@ -2,10 +2,10 @@
 
 import pytest
 
+from applier.ddl.adaptation import Target
 from applier.ddl.column_type import ColumnType
 from applier.ddl.generated import KnownColumn, Unportable, in_generated_words_of, keyed_virtual, unknown_values, unportable_columns
-from applier.ddl.remedy import PLAIN_COLUMN
-from applier.ddl.target import Target
+from applier.ddl.parser import PLAIN_COLUMN
 from applier.planner.table_check import generated_difference
 
 MYSQL, MARIADB = Target(), Target(has_generated_keys=False)

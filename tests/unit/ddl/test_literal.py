@@ -2,8 +2,7 @@
 
 import pytest
 
-from applier.ddl.cursor import Cursor
-from applier.ddl.tokens import DdlSyntaxError, quote_text
+from applier.ddl.tokens import Cursor, DdlSyntaxError, quote_text
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from applier.ddl import table_history, touches
-from applier.ddl.table_history import Past, PastDdl, TableHistory
-from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
+from applier.ddl import generated_name as table_history
+from applier.ddl import touches
+from applier.ddl.adaptation import MARIADB_COLLATIONS, UPSTREAM, Target
+from applier.ddl.generated_name import Past, PastDdl, TableHistory
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.position import Ts
 

@@ -6,7 +6,7 @@ import pytest
 
 from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
-from applier.ddl.cursor import Cursor
+from applier.ddl.tokens import Cursor
 from applier.ddl.zone_use import in_zone_of_need, zone_uses
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent

@@ -11,7 +11,7 @@ from applier.model.chunk import pack
 from applier.model.position import Stream
 from applier.planner import Moved, PlanTarget, TransactionSet, count_transactions, plan_bucket, route
 from applier.planner.final_rows import SUPERSEDED_ROWS, FinalRows
-from applier.planner.statement import Statement
+from applier.planner.port import Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from tests.builders.planning import ORDERS_TABLE, PlainDialect, between, chunk, gone, put

@@ -8,9 +8,9 @@ import pytest
 from applier.model.errors import InvariantViolation, ProtocolError
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import STOP, PlanTarget, QuarantinePolicy, TransactionSet, plan_segments
+from applier.planner.plan import BULK_ROWS
+from applier.planner.port import Phase
 from applier.planner.rendering import GROUP_BYTES, GROUP_ROWS
-from applier.planner.statement import Phase
-from applier.planner.table_plan import BULK_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import (

@@ -12,7 +12,7 @@ from applier.model.range_report import RepeatPoint
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
 from applier.planner.keyless import AmbiguousRows, EqualRows, EqualRowsRule, Repeats
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import INT, ORDERS_TABLE, STREAM, TEXT, PlainDialect, between, gone, packed, put, shape, sink_table
 

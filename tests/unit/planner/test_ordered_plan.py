@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import FatalSinkError, NeedsOperator, RowRefused
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import STOP, PlanTarget, QuarantinePolicy, TransactionSet, plan_bucket
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.open_protocol import OPEN_PROTOCOL

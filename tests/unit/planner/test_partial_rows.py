@@ -9,7 +9,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator
 from applier.planner.catalogue import TableDescription
-from applier.planner.statement import Phase
+from applier.planner.port import Phase
 from tests.builders.partial_rows import A_AND_B, BARE, FILLED, ONLY_A, ONLY_B, ONLY_C, ONLY_KEY, drop, part, ran
 from tests.builders.planning import (
     INT,

@@ -10,8 +10,7 @@ from applier.model.failure import FailureKind
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, plan_bucket
 from applier.planner.compaction import TransactionSet
-from applier.planner.port import LookedUpRows
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import LookedUpRows, Phase, Statement
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.ticdc.large_row import WholeRowSources
 from tests.builders.planning import INT, ORDERS, TEXT, PlainDialect, between, gone, packed, put, shape, sink_column, sink_table

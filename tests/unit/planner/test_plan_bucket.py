@@ -9,7 +9,7 @@ from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
 from applier.model.events import FoldedName
 from applier.model.position import Stream
 from applier.planner import TransactionSet, count_transactions
-from applier.planner.statement import Phase
+from applier.planner.port import Phase
 from tests.builders.planning import INT, KEY, PlainDialect, between, gone, packed, plan, put, shape, sink_table, written
 
 KEYLESS = shape(("id", INT, 1), ("name", 15, 0))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from applier.model.errors import InvariantViolation
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, TransactionSet, plan_bucket, plan_segments
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import INT, KEY, ORDERS, ORDERS_TABLE, PlainDialect, between, gone, packed, put, shape, sink_table
 

@@ -8,7 +8,7 @@ from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, R
 from applier.model.events import MARKER_IMAGE
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, TransactionSet, plan_bucket
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.planning import (
     INT,

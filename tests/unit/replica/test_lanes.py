@@ -20,11 +20,10 @@ from applier.model.segment import SegmentWindow
 from applier.model.timeline import DIGITS
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance
-from applier.replica import preparing
-from applier.replica.context import Components, EngineSettings
+from applier.replica import lanes as preparing
+from applier.replica.context import LOOK_S, Components, EngineSettings, Lane, wait_for_any
 from applier.replica.engine import Engine
-from applier.replica.lane import LOOK_S, Lane, wait_for_any
-from applier.replica.preparing import Preparing
+from applier.replica.lanes import Preparing
 from applier.replica.shutdown import Shutdown
 from applier.replica.sink_tables import SinkTables
 from applier.sinks.progress import WriteOutcome, WriteState

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from queue import Queue
 
 from applier.model.errors import Fenced
-from applier.replica.owner_watch import OwnerWatch
+from applier.replica.recovery import OwnerWatch
 
 PATIENCE_S = 60
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
-from applier.replica.repeats import ALL_TS, PartitionGrowth
+from applier.replica.segment_writer import ALL_TS, PartitionGrowth
 
 ONE, TWO, OTHER = Stream("feed", 0), Stream("feed", 1), Stream("other", 0)
 SOURCE = SimpleNamespace(record_time_ms=lambda _stream, offset: 1_000 + offset, ts_at_time=Ts)

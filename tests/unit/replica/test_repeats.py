@@ -2,8 +2,8 @@
 
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, RepeatPoint
-from applier.replica import repeats
-from applier.replica.repeats import RepeatLog
+from applier.replica import segment_writer as repeats
+from applier.replica.segment_writer import RepeatLog
 
 ONE = Stream("feed", 0)
 

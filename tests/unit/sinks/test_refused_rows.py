@@ -7,7 +7,7 @@ import pytest
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
-from applier.planner.statement import Phase, StatementRows
+from applier.planner.port import Phase, StatementRows
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_transaction import RefusedRows
 from tests.builders.planning import ORDERS_TABLE, PlainDialect

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks import write_transaction as held_statements
 from applier.spark import job as worker
 from applier.spark.job import prepare_worker

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from applier.cli.status_view import as_lines
+from applier.cli.status import as_lines
 from applier.model.position import Listing, Offset, PartitionExtent, StreamPosition, Ts
 from applier.sinks.overview import Overview
 from applier.sinks.progress import Fence, Progress

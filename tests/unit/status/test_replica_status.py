@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from applier.cli.status_view import View, as_lines, render_status
+from applier.cli.status import View, as_lines, render_status
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry

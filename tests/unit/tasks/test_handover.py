@@ -21,7 +21,7 @@ from applier.model.range_report import RangeId, RangeReport
 from applier.model.seal import seal
 from applier.planner import TransactionSet
 from applier.planner.keyless import AmbiguousRows
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks import write_transaction as held_statements
 from applier.sinks.progress import ProgressCommit, WriteOutcome, WriteState
 from applier.sinks.registry import open_sink

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from applier.planner.statement import Phase, Statement
-from applier.planner.table_plan import BULK_ROWS
+from applier.planner.plan import BULK_ROWS
+from applier.planner.port import Phase, Statement
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.tasks.plan import PreparePlan

@@ -1,7 +1,7 @@
 """Tables of two sides on one line each, for the tests of the comparison."""
 
 from applier.ddl.column_parser import parse_type
-from applier.ddl.cursor import Cursor
+from applier.ddl.tokens import Cursor
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.verify import mysql_tables, sqlite_reader
 from applier.verify.table_pair import ColumnPair, SideColumn, SideTable, TablePair, pair_columns, pair_tables

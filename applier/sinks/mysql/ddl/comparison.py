@@ -28,9 +28,8 @@ from sqlalchemy import column as sql_column
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.conditions import Postcondition, postconditions_of
-from applier.ddl.edit import Edit, edited
 from applier.ddl.parser import parse, parse_or_none
-from applier.ddl.tree import AlterTableStatement, CreateTableStatement, IndexStatement, NamePlace
+from applier.ddl.tree import AlterTableStatement, CreateTableStatement, Edit, IndexStatement, NamePlace, edited
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.model.remedy import Remedy

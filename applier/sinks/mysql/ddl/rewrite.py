@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import DdlKind, Site, parse_ddl, read_ddl
-from applier.ddl.adaptation import adapted
+from applier.ddl.adaptation import MARIADB_COLLATIONS, UPSTREAM, Target, adapted
 from applier.ddl.charset import with_latin1_as_utf8, with_tidb_collations
 from applier.ddl.clause import in_words_of, without_ignored_clauses
 from applier.ddl.conditions import Present, Resolved, has_conditions, resolved
@@ -31,9 +31,8 @@ from applier.ddl.generated import (
     without_unportable_uniqueness,
 )
 from applier.ddl.old_values import MARIADB, MYSQL, TIDB, with_json_defaults
-from applier.ddl.remedy import PLAIN_COLUMN
+from applier.ddl.parser import PLAIN_COLUMN
 from applier.ddl.renaming import with_names
-from applier.ddl.target import MARIADB_COLLATIONS, UPSTREAM, Target
 from applier.ddl.tokens import as_tidb_reads
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName

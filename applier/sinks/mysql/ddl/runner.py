@@ -17,8 +17,8 @@ import stamina
 from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.background import background_form, may_run_in_background
-from applier.ddl.remedy import NO_SEQUENCE, OTHER_ROWS
+from applier.ddl.conditions import background_form, may_run_in_background
+from applier.ddl.parser import NO_SEQUENCE, OTHER_ROWS
 from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.remedy import Remedy

@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.adaptation import indexes_by_name, left_out, refuse_inexpressible, without_missing_indexes
-from applier.ddl.background import background_form, may_run_in_background
+from applier.ddl.conditions import background_form, may_run_in_background
 from applier.ddl.old_values import SERVER_KIND
 from applier.ddl.tokens import as_tidb_reads
 from applier.ddl.zone_use import TIME_ZONE

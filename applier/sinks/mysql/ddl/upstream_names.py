@@ -13,11 +13,13 @@ from typing import Any, Final
 from sqlalchemy import Connection, text
 
 from applier.ddl import parse_ddl
+from applier.ddl.adaptation import Target
 from applier.ddl.generated_name import (
     MYSQL_NAMING,
     TIDB_NAMING,
     Columns,
     DroppedCheck,
+    TableHistory,
     TableNames,
     dropped_checks,
     has_foreign_keys,
@@ -27,8 +29,6 @@ from applier.ddl.generated_name import (
 )
 from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.stated_keys import depends_on_names, found_by_name
-from applier.ddl.table_history import TableHistory
-from applier.ddl.target import Target
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.model.remedy import Remedy

@@ -13,7 +13,7 @@ from pathlib import Path
 from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.planner.statement import Phase, Statement
+from applier.planner.port import Phase, Statement
 from applier.sinks.failpoint import VARIABLE
 from applier.sinks.progress import ProgressCommit, WriteState
 from applier.sinks.settings import SinkSettings
