@@ -15,7 +15,7 @@ from applier.cli.position import source_kit
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.event_json import event_to_json
-from applier.model.events import AdminEvent, DdlEvent, Event, Flag, Image, ResolvedEvent, RowEvent, TableName, Value
+from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName, Value
 from applier.model.position import Place, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import is_asked_for
@@ -113,8 +113,8 @@ def row_text(event: RowEvent) -> str:
 
 
 def handle_key(image: Image | None) -> dict[str, Value]:
-    """Return the values of the handle key; empty if the table has none."""
-    return {name: column.value for name, column in (image or {}).items() if column.flags & Flag.HANDLE_KEY}
+    """Return the values of the handle key; empty if the table has none, or the format does not tell it."""
+    return {name: column.value for name, column in (image or {}).items() if column.is_key}
 
 
 def _value(value: Value) -> str:

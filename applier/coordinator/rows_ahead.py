@@ -173,7 +173,7 @@ def _born_together(states: tuple[StreamState, ...]) -> bool | None:
 # (``AskKeys``). Rows that came in another form than the sink's key (stale flags), placeholders, and rows of tables that a write ahead has
 # refused make their stream wait: what is behind them is not passed, so ``applied_ts`` never lies about a row.
 
-Form = tuple[tuple[str, ...], tuple[str, ...]]
+Form = tuple[tuple[str, ...] | None, tuple[str, ...]]
 
 
 class RowTables:

@@ -178,7 +178,7 @@ class Sweep:
         """Choose what a segment needs."""
         after_ts, upto_ts, settled = window.after_ts, window.upto_ts, window.settled_tables if window.again else None
         ranges, rows = [], 0
-        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...], TableName | None], TableRows] = {}
+        tables: dict[tuple[TableName, tuple[str, ...] | None, tuple[str, ...], TableName | None], TableRows] = {}
         for opened in self._opened(after_ts, upto_ts):
             report = opened.report
             # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.

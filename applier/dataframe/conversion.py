@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 )
 
 from applier.model.errors import ConfigError
-from applier.model.events import ColumnShape, Flag, Value
+from applier.model.events import ColumnShape, Value
 from applier.model.remedy import Remedy
 
 DECIMAL: Final = 246
@@ -73,7 +73,7 @@ def spark_type(column: ColumnShape, digits: Digits | None = None) -> str:
     kind = column.mysql_type
     if kind == DECIMAL:
         return _decimal_type(digits or Digits())
-    integers = _UNSIGNED if column.flags & Flag.UNSIGNED else _SIGNED
+    integers = _UNSIGNED if column.is_unsigned else _SIGNED
     if kind in integers:
         return integers[kind]
     if kind in _OTHERS:

@@ -12,13 +12,11 @@ from pyspark.sql.types import DataType, StructType
 
 from applier.dataframe.conversion import Conversion, conversion_to
 from applier.model.errors import SourceError
-from applier.model.events import Flag, Image, Value
+from applier.model.events import Image, Value
 from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 
 _ENCODER: Final = msgspec.json.Encoder()
-_HANDLE_KEY: Final = int(Flag.HANDLE_KEY)
-"""A plain number: an operation on a Flag takes a microsecond, and this is asked for each column of each row."""
 
 
 class ImageForm(Protocol):
@@ -47,7 +45,7 @@ def key_object(image: Image | None) -> str | None:
 
 def handle_key(image: Image | None) -> dict[str, Value]:
     """Return the values of the handle key."""
-    return {name: column.value for name, column in (image or {}).items() if column.flags & _HANDLE_KEY}
+    return {name: column.value for name, column in (image or {}).items() if column.is_key}
 
 
 class JsonImages:

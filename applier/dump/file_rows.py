@@ -116,7 +116,7 @@ class FileRows:
             columns = {}
             for column in table.columns:
                 sql_type, folded = types[column.name], column.name.casefold()
-                render = _DIALECT.literal(column, _TYPE_CODES.get(sql_type.family, _ANY_TYPE), 0)
+                render = _DIALECT.literal(column, _TYPE_CODES.get(sql_type.family, _ANY_TYPE))
                 read = value_read(sql_type, named.get(folded, ""), self._text)
                 columns[folded] = None if column.generated else _TargetColumn(column.name, read, render, column.nullable)
             self._tables[name] = table, columns

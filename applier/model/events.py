@@ -6,7 +6,7 @@ surrogates U+DC00 + byte); ``bytes`` for CHAR, VARCHAR and BLOB types with the b
 """
 
 from dataclasses import dataclass
-from enum import IntEnum, IntFlag, StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -14,24 +14,6 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 
 Value: TypeAlias = int | float | str | bytes | None
-
-
-class Flag(IntFlag):
-    """Bits of a column's ``f`` (open_protocol.md 2.5)."""
-
-    BINARY = 1
-    HANDLE_KEY = 2
-    GENERATED = 4
-    PRIMARY_KEY = 8
-    UNIQUE_KEY = 16
-    MULTIPLE_KEY = 32
-    NULLABLE = 64
-    UNSIGNED = 128
-
-
-_BINARY = int(Flag.BINARY)
-_HANDLE_KEY = int(Flag.HANDLE_KEY)
-"""As plain numbers: an operation on a Flag takes a microsecond, and these are asked for each column of each shape."""
 
 
 class RowKind(IntEnum):
@@ -91,21 +73,47 @@ STRING_TYPES = frozenset({15, 249, 250, 251, 252, 253, 254})
 
 
 class ColumnShape(NamedTuple):
-    """A column as every row of one shape describes it."""
+    """A column as every row of one shape describes it.
+
+    ``flags``: a number by which the row's format describes it; only that format's decoder reads it. ``is_bytes``: its values are bytes, of
+    a type that can also hold text (``STRING_TYPES``). ``is_generated``: upstream computes and stores it; None: the format does not tell.
+    A format that does not tell must not send virtual columns.
+    """
 
     name: str
     mysql_type: int
-    flags: int
+    flags: int = 0
+    is_bytes: bool = False
+    is_unsigned: bool = False
+    is_generated: bool | None = False
 
-    @property
-    def is_bytes(self) -> bool:
-        """Whether its values are bytes, of a type that can also hold text."""
-        return self.mysql_type in STRING_TYPES and bool(self.flags & _BINARY)
+
+class KnownKeys(NamedTuple):
+    """What a format knows of the keys of a table, from its rows alone. Names are spelled as in the columns; None: the format does not tell.
+
+    ``handle``: the columns whose values are the key of the rows (``PlacedRow.key``), sorted by casefolded name. () says that upstream's
+    table has no key. None says that it may have one: then each row has the key ``b""``, an update is a delete of the old row and an upsert
+    of the new one, all rows of the table are placed together, and the sink's catalogue gives the key when they are written.
+    ``primary``: the members of the primary key. ``unique``: those of the other unique indexes, together. None: upstream's statements, or
+    upstream itself, must explain a unique index of the sink.
+    ``identifying``: the members of any of these that are NOT NULL, as far as the format tells: the sink's key must be among them where the
+    rows do not have all of the handle key.
+    """
+
+    handle: tuple[str, ...] | None = None
+    primary: tuple[str, ...] | None = None
+    unique: tuple[str, ...] | None = None
+    identifying: tuple[str, ...] = ()
+
+
+UNKNOWN_KEYS = KnownKeys()
+"""Of a format that tells no key of the table."""
 
 
 class Shape(NamedTuple):
     """What rows of one table have in common, so that it is examined once and not per row. Columns are in the order of the wire.
 
+    ``keys``: what the format knows of the table's keys.
     ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
     ``routed_from``: upstream's name of the table, where a route gives it another one in the sink; None: it has one name.
     ``partitioned``: the rows have no handle key, and are of a partitioned table, whose partitions keep no order among one another.
@@ -116,6 +124,7 @@ class Shape(NamedTuple):
     schema: str
     table: str
     columns: tuple[ColumnShape, ...]
+    keys: KnownKeys = UNKNOWN_KEYS
     placeholder: bool = False
     routed_from: TableName | None = None
     encoding: bytes = b""
@@ -134,22 +143,33 @@ class Shape(NamedTuple):
 
     @property
     def handle_key(self) -> tuple[ColumnShape, ...]:
-        """The handle-key columns, sorted by casefolded name: the order of the values in a row's key. Empty: no key."""
+        """The handle-key columns, sorted by casefolded name: the order of the values in a row's key. Empty: no key, or an unknown one."""
         return _handle_key(self)
+
+    @property
+    def has_unknown_key(self) -> bool:
+        """Whether the format does not tell which columns are the key, or that there is none."""
+        return self.keys.handle is None
+
+    def key_alone(self) -> "Shape":
+        """Return the shape of images that hold the handle key alone."""
+        return self._replace(columns=self.handle_key)
 
 
 @lru_cache(maxsize=4096)
 def _handle_key(shape: Shape) -> tuple[ColumnShape, ...]:
     # Asked several times per range and shape: of 40 columns it takes 30 us to find, and 1 us to look up.
-    return tuple(sorted((c for c in shape.columns if c.flags & _HANDLE_KEY), key=lambda c: c.name.casefold()))
+    names = frozenset(shape.keys.handle or ())
+    return tuple(sorted((c for c in shape.columns if c.name in names), key=lambda c: c.name.casefold()))
 
 
 class Column(NamedTuple):
-    """One column of one image."""
+    """One column of one image. ``flags``: as in ``ColumnShape``. ``is_key``: the format tells that it belongs to the handle key."""
 
     mysql_type: int
     flags: int
     value: Value
+    is_key: bool = False
 
 
 Image: TypeAlias = dict[str, Column]
@@ -283,7 +303,8 @@ written as the final one; it is never written itself. No image of a producer is 
 class PlacedRow(NamedTuple):
     """A row as listeners cache it: its table, time and key, and its image undecoded.
 
-    ``key`` is the msgpack list of the handle-key values in the order of ``shape.handle_key`` (b"" without a handle key);
+    ``key`` is the msgpack list of the handle-key values in the order of ``shape.handle_key`` (b"" without a handle key, or with an unknown
+    one: see ``KnownKeys``);
     ``image`` is the JSON object of the image that the row carries, as the bytes that came (``u`` for an upsert; for a delete
     ``d``, or ``p`` laid over ``u`` where a raw update changed its key).
     """

@@ -68,15 +68,15 @@ class DdlArrival(NamedTuple):
 class TableRows(NamedTuple):
     """The cached rows of one table in one range.
 
-    ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree, and
-    an empty tuple is a table without a key. ``bytes_key``: those of them whose values are bytes and not text. ``min_ts``/``max_ts``
-    bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the place to name in a message. ``placeholders``: how many of
-    them are read from upstream before they are written, and then take far more than in the cache. ``routed_from``: upstream's name, where
-    it is another one. ``hides_actions``: as in ``Shape``, of any of them.
+    ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree. An empty tuple is a
+    table without a key, None one whose key the rows' format does not tell: the sink's catalogue gives it. ``bytes_key``: those of them
+    whose values are bytes and not text. ``min_ts``/``max_ts`` bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the
+    place to name in a message. ``placeholders``: how many of them are read from upstream before they are written, and then take far more
+    than in the cache. ``routed_from``: upstream's name, where it is another one. ``hides_actions``: as in ``Shape``, of any of them.
     """
 
     name: TableName
-    handle_key: tuple[str, ...]
+    handle_key: tuple[str, ...] | None
     rows: int
     min_ts: Ts
     max_ts: Ts
@@ -85,8 +85,8 @@ class TableRows(NamedTuple):
     stream: Stream | None = None
     placeholders: int = 0
     unique_columns: tuple[str, ...] = ()
-    """Casefolded names of the columns that all of these images have and that are flagged as members of unique indexes; empty where they
-    are the handle key. A column selector may leave out the handle key, but never all unique keys."""
+    """Casefolded names of the columns that all of these images have and that are members of unique indexes upstream (all columns, where
+    the key is not known); empty where they are the handle key. A column selector may exclude the handle key, but never all unique keys."""
     routed_from: TableName | None = None
     hides_actions: bool = False
 
@@ -98,7 +98,7 @@ class TableRows(NamedTuple):
     @property
     def identifying(self) -> frozenset[str]:
         """The columns among which a unique key identifies the rows, as far as the wire shows them."""
-        return frozenset(self.unique_columns or self.handle_key)
+        return frozenset(self.unique_columns or self.handle_key or ())
 
     def joined(self, other: "TableRows") -> "TableRows":
         """Return what is said of these rows and of others of the same table and key."""
@@ -108,7 +108,7 @@ class TableRows(NamedTuple):
             min_ts=min(self.min_ts, other.min_ts),
             max_ts=max(self.max_ts, other.max_ts),
             placeholders=self.placeholders + other.placeholders,
-            unique_columns=() if unique == frozenset(self.handle_key) else tuple(sorted(unique)),
+            unique_columns=() if unique == frozenset(self.handle_key or ()) else tuple(sorted(unique)),
             hides_actions=self.hides_actions or other.hides_actions,
         )
 

@@ -6,7 +6,7 @@ literals, ``plan`` puts DELETEs before REPLACEs. Read ``plan`` first. ``table_ch
 """
 
 from applier.model.segment import SegmentWindow
-from applier.planner.column_match import bytes_key_names, key_names, unique_names
+from applier.planner.column_match import bytes_key_names, key_names, reported_key, unique_names
 from applier.planner.compaction import TransactionSet, count_transactions
 from applier.planner.division import Moved, route, sink_key_of, sliced
 from applier.planner.final_rows import STOP, QuarantinePolicy
@@ -27,6 +27,7 @@ __all__ = [
     "key_names",
     "plan_bucket",
     "plan_segments",
+    "reported_key",
     "route",
     "sink_key_of",
     "sliced",

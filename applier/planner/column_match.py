@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from applier.model.chunk import Chunk
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
-from applier.model.events import STRING_TYPES, ColumnShape, Flag, FoldedName, Shape
+from applier.model.events import STRING_TYPES, ColumnShape, FoldedName, Shape
 from applier.model.position import Stream
 from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
@@ -21,8 +21,6 @@ from applier.planner.table_check import extra_unique_index, generated_difference
 
 MAX_SHAPES: Final = 4096
 """Shapes whose key is kept."""
-
-_UNIQUE: Final = Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.UNIQUE_KEY
 
 _HASH: Final = re.compile(r"DB_ROW_HASH_\d+", re.ASCII)
 _OF_HISTORY: Final = frozenset({"row_start", "row_end"})
@@ -96,25 +94,35 @@ def bytes_key_names(shape: Shape) -> tuple[str, ...]:
 
 @lru_cache(maxsize=MAX_SHAPES)
 def unique_names(shape: Shape) -> tuple[str, ...]:
-    """Return the casefolded names of the members of unique indexes that are NOT NULL, sorted; () if they are the handle key."""
-    names = tuple(sorted(column.name.casefold() for column in shape.columns if column.flags & _UNIQUE and not column.flags & Flag.NULLABLE))
+    """Return the casefolded names of the members of unique indexes that are NOT NULL, sorted; () if they are the handle key.
+
+    Where the handle key is not known, any column may be a member of it.
+    """
+    sent = [column.name for column in shape.columns]
+    known = sent if shape.has_unknown_key else [name for name in shape.keys.identifying if name in sent]
+    names = tuple(sorted(map(str.casefold, known)))
     return () if names == key_names(shape) else names
 
 
-def with_binary_flags(shape: Shape, description: TableDescription) -> Shape:
-    """Set the binary flag where the sink's column holds bytes and stale flags lack it, so that the image is read as bytes.
+def reported_key(shape: Shape) -> tuple[str, ...] | None:
+    """Return the casefolded names of the handle key as a report has them: None if it is not known."""
+    return None if shape.has_unknown_key else key_names(shape)
+
+
+def with_bytes_of_sink(shape: Shape, description: TableDescription) -> Shape:
+    """Let a column's values be bytes where the sink's column holds bytes and stale flags deny it, so that the image is read as bytes.
 
     The producer escapes a value by the column's type, not by the flag that it sends (open_protocol.md 2.5, ticdc's flag cache).
     """
     sink = columns_of(description)
-    return shape._replace(columns=tuple(_with_binary_flag(column, sink) for column in shape.columns))
+    return shape._replace(columns=tuple(_as_in_sink(column, sink) for column in shape.columns))
 
 
-def _with_binary_flag(column: ColumnShape, sink: Mapping[str, ColumnDescription]) -> ColumnShape:
+def _as_in_sink(column: ColumnShape, sink: Mapping[str, ColumnDescription]) -> ColumnShape:
     found = sink.get(column.name.casefold())
     if found is None or not found.binary or column.mysql_type not in STRING_TYPES:
         return column
-    return column._replace(flags=column.flags | Flag.BINARY)
+    return column._replace(is_bytes=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +141,7 @@ def check_unique_indexes(shape: Shape, description: TableDescription, facts: Map
     """
     index = extra_unique_index(shape, description.unique_indexes)
     if index is not None:
-        raise unique_index_difference(index.name).as_error(index=index.name, **facts)
+        raise unique_index_difference(index.name, is_told=shape.keys.unique is not None).as_error(index=index.name, **facts)
 
 
 def check_generated(shape: Shape, description: TableDescription, facts: Mapping[str, Any]) -> None:
@@ -141,8 +149,8 @@ def check_generated(shape: Shape, description: TableDescription, facts: Mapping[
     sink = columns_of(description)
     for column in shape.columns:
         found = sink.get(column.name.casefold())
-        # Upstream's VIRTUAL columns stand in a binlog too, which has no such flag.
-        if column.flags & Flag.GENERATED and found is not None and found.computes_otherwise:
+        # A format that does not tell sends stored columns only: whatever upstream has there, its value is lost.
+        if column.is_generated is not False and found is not None and found.computes_otherwise:
             raise generated_difference(found.name).as_error(column=found.name, **facts)
 
 
@@ -190,13 +198,12 @@ def _refuse_unknown_columns(shape: Shape, description: TableDescription, facts: 
 
 def _keeps_history(shape: Shape) -> bool:
     """Return whether a table has MariaDB's SYSTEM VERSIONING, by its hidden columns: the end of a row's time is a part of the key."""
-    flags = {column.name: column.flags for column in shape.columns}
-    return flags.keys() >= _OF_HISTORY and bool(flags["row_end"] & Flag.PRIMARY_KEY)
+    return {column.name for column in shape.columns} >= _OF_HISTORY and "row_end" in (shape.keys.primary or ())
 
 
 def is_of_server(column: ColumnShape) -> bool:
     """Return whether upstream's server has made a column for itself: MariaDB's hash of a long unique key, which no statement shows."""
-    return bool(column.flags & Flag.GENERATED) and _HASH.fullmatch(column.name) is not None
+    return bool(column.is_generated) and _HASH.fullmatch(column.name) is not None
 
 
 def match_columns(shape: Shape, description: TableDescription, names: Sequence[str], facts: Mapping[str, Any]) -> tuple[MatchedColumn, ...]:

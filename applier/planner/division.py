@@ -105,8 +105,8 @@ class KeyedRows(Protocol):
     """The cached rows of one table in one range, as listeners report them."""
 
     @property
-    def handle_key(self) -> tuple[str, ...]:
-        """Casefolded names of the key columns, sorted."""
+    def handle_key(self) -> tuple[str, ...] | None:
+        """Casefolded names of the key columns, sorted; None: they are not known."""
         ...
 
     @property
@@ -125,10 +125,11 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
 
     ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table will do only where
     that table has none at all; the same holds for events without one, which a column selector may leave out: then a unique key that all
-    images hold comes first. NeedsOperator if the events disagree and the sink has no key.
+    images hold comes first, as for rows whose format does not tell their key. NeedsOperator if the events disagree and the sink has no
+    key.
     """
     handle_keys = {table.handle_key for table in tables}
-    agreed = next(iter(handle_keys)) if len(handle_keys) == 1 else ()
+    agreed = (tables[0].handle_key or ()) if len(handle_keys) == 1 else ()
     do_agree = len({(table.handle_key, table.bytes_key) for table in tables}) <= 1
     if do_agree and agreed and description.has_unique_key(agreed):
         return None
@@ -144,7 +145,7 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
             "events of one table have different keys, and the sink's table has no unique key",
             remedy=Remedy("planner.add-upstream-key-in-sink", "Give the sink's table the primary or unique key that it has upstream"),
             table=str(description.folded),
-            handle_keys=" / ".join(",".join(key) or "none" for key in sorted({table.handle_key for table in tables})),
+            handle_keys=" / ".join(",".join(key) or "none" for key in sorted({table.handle_key or () for table in tables})),
         )
     return key
 

@@ -113,8 +113,11 @@ class WritingDialect(Protocol):
 class Dialect(WritingDialect, Protocol):
     """How one database writes things down. Frozen and picklable; pure."""
 
-    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
-        """Return the function that renders values of wire type ``mysql_type`` for ``column``; it escapes any string."""
+    def literal(self, column: ColumnDescription, mysql_type: int, *, is_bytes: bool = False) -> Literal:
+        """Return the function that renders values of wire type ``mysql_type`` for ``column``; it escapes any string.
+
+        ``is_bytes``: as in ``ColumnShape``.
+        """
         ...
 
     def reads(
@@ -145,7 +148,7 @@ class WireColumn(NamedTuple):
 
     column: ColumnDescription
     mysql_type: int
-    flags: int
+    is_bytes: bool = False
 
 
 @runtime_checkable

@@ -22,7 +22,7 @@ from applier.planner.column_match import (
     match_columns,
     match_part,
     match_row,
-    with_binary_flags,
+    with_bytes_of_sink,
 )
 from applier.planner.compaction import KeyReader, KeyReaders
 from applier.planner.final_rows import Key, PlannedRows, RowPlace, picked, with_place
@@ -56,7 +56,7 @@ def pick(indexes: Sequence[int]) -> Pick:
 
 def literals(columns: Sequence[MatchedColumn], dialect: Dialect) -> tuple[Literal, ...]:
     """Return the function of each column."""
-    return tuple(dialect.literal(column.sink, column.wire.mysql_type, column.wire.flags) for column in columns)
+    return tuple(dialect.literal(column.sink, column.wire.mysql_type, is_bytes=column.wire.is_bytes) for column in columns)
 
 
 class MatchedShape(NamedTuple):
@@ -81,7 +81,7 @@ class TableRenderer:
         """Match a shape with the sink's table, once. ``facts`` name its first row in errors: see ``match_row``."""
         found = self._matched.get(origin.shape)
         if found is None:
-            shape = with_binary_flags(origin.shape, self.description)
+            shape = with_bytes_of_sink(origin.shape, self.description)
             check_unique_indexes(shape, self.description, facts)
             check_generated(shape, self.description, facts)
             found = self._matched[origin.shape] = MatchedShape(shape, match_row(shape, self.description, facts))
@@ -108,7 +108,7 @@ class TableRenderer:
 
     def part_texts(self, row: RowPlace) -> Callable[[bytes], Iterator[tuple[str, str]]]:
         """Return the function from the image of a row of this shape to the columns that it writes, with their literals."""
-        shape = with_binary_flags(row.origin.shape, self.description)
+        shape = with_bytes_of_sink(row.origin.shape, self.description)
         check_unique_indexes(shape, self.description, row.facts)
         check_generated(shape, self.description, row.facts)
         columns = match_part(shape, self.description, row.facts)
@@ -140,7 +140,7 @@ class TableRenderer:
         """Return the function that renders the keys of rows of this shape."""
         decode_key = self.decoder.decode_key
         names = self._key or key_names(row.origin.shape)
-        shape = with_binary_flags(row.origin.shape, self.description)
+        shape = with_bytes_of_sink(row.origin.shape, self.description)
         columns = match_columns(shape, self.description, names, row.facts)
         functions = literals(columns, self.dialect)
         if self._key is None and shape.handle_key != row.origin.shape.handle_key:
@@ -181,7 +181,7 @@ def _key_readers(description: TableDescription, key: tuple[str, ...], decoders: 
 def _key_values(
     origin: Origin, description: TableDescription, key: tuple[str, ...], decoders: ImageDecoders, facts: Mapping[str, Any]
 ) -> ImageDecoder:
-    shape = with_binary_flags(origin.shape, description)
+    shape = with_bytes_of_sink(origin.shape, description)
     take = pick([column.index for column in match_columns(shape, description, key, facts)])
     decode = decoders(shape)
     return lambda image: take(decode(image))
@@ -235,7 +235,7 @@ class GroupRenderer:
             return None
 
     def _shape(self, matched: MatchedShape) -> _ShapeRenderer:
-        wire = [WireColumn(column.sink, column.wire.mysql_type, column.wire.flags) for column in matched.columns]
+        wire = [WireColumn(column.sink, column.wire.mysql_type, column.wire.is_bytes) for column in matched.columns]
         decode = self._renderer.decoder.images_decoder(matched.shape)
         return _ShapeRenderer(decode, [column.index for column in matched.columns], self._text_of(wire))
 

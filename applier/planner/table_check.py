@@ -1,12 +1,13 @@
 """The table check: finds differences between the sink's tables and upstream's that would lose or alter rows silently (DESIGN.md 7).
 
-Pure. The sinks describe their tables (``SinkTable``). The wire's flags (``differences_of``) and upstream's own statements
+Pure. The sinks describe their tables (``SinkTable``). What the rows' format knows of keys (``KnownKeys``) and upstream's own statements
 (``Evidence``) show what upstream has. The configuration says which differences the operator accepts (``Acceptance``).
 
 Upstream is TiDB. It has no triggers, and its tables always have transactions: these need no comparison. Unique indexes are compared with
-the flags of the wire (open_protocol.md 2.5): every member of a unique index carries the bit ``unique key``, every member of the primary key
-the bit ``primary key``. Collations are not on the wire. So a column of a unique index must keep every two texts apart. One exception is PAD
-SPACE, which TiDB's own ``utf8mb4_bin`` has too; every other one needs upstream's own statement (``Evidence``).
+those that the format tells (``KnownKeys``). Open Protocol names the members of unique indexes, without their grouping. Other formats name
+none: then upstream's statements, or upstream itself, must explain each unique index of the sink. Collations are not on the wire. So a
+column of a unique index must keep every two texts apart. One exception is PAD SPACE, which TiDB's own ``utf8mb4_bin`` has too; every other
+one needs upstream's own statement (``Evidence``).
 
 Foreign keys are not compared. Writers switch ``foreign_key_checks`` off (SQLite: ``PRAGMA foreign_keys``). Then neither DELETE nor REPLACE
 fires an action, of this table's keys or of those that reference it (tested on each server). Upstream sends the rows of its own cascades as
@@ -28,7 +29,7 @@ from applier.ddl.stated_keys import unique_keys_of
 from applier.ddl.table_draft import defined_columns
 from applier.ddl.tree import CreateTableStatement
 from applier.model.errors import NeedsOperator
-from applier.model.events import DdlEvent, Flag, FoldedName, Shape, TableName
+from applier.model.events import DdlEvent, FoldedName, Shape, TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import may_follow
@@ -38,9 +39,6 @@ from applier.model.segment import may_follow
 
 BASE_TABLES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
 """Kinds of tables that hold their own rows. MariaDB's system-versioned table shows the same rows as a plain one."""
-
-# As plain numbers: an operation on a Flag takes a microsecond, and these are asked for each column of each shape.
-_HANDLE_KEY, _PRIMARY_KEY, _UNIQUE_KEY = int(Flag.HANDLE_KEY), int(Flag.PRIMARY_KEY), int(Flag.UNIQUE_KEY)
 
 
 class DifferenceKind(StrEnum):
@@ -256,33 +254,39 @@ def silent_change(what: str, *, remedy: Remedy) -> Difference:
     return Difference(DifferenceKind.FOREIGN_KEY, what, harm, remedy)
 
 
-def unique_index_difference(index: str) -> Difference:
-    """Describe a unique index that upstream lacks."""
+def unique_index_difference(index: str, *, is_told: bool = True) -> Difference:
+    """Describe a unique index that upstream lacks; or may lack, if its rows do not tell (``is_told``) and nothing else explains it."""
+    remedy = Remedy("planner.drop-unique-index", f"Drop the index {index}, or make it non-unique")
+    if not is_told:
+        remedy = remedy.then(
+            Remedy("planner.ask-upstream-for-index", "If upstream's table has it, set source.upstream of the changefeed: it is asked then")
+        )
     return Difference(
         DifferenceKind.UNIQUE_INDEX,
         f"unique index {index}",
         "it refuses rows that upstream allows, so one row would replace another",
-        Remedy("planner.drop-unique-index", f"Drop the index {index}, or make it non-unique"),
+        remedy,
     )
 
 
 def extra_unique_index(shape: Shape, indexes: Iterable[UniqueIndex]) -> UniqueIndex | None:
-    """Return the first unique index that upstream lacks by the flags of a whole row, None if there is none.
+    """Return the first unique index that upstream lacks, as far as whole rows tell; None if there is none.
 
-    An index is upstream's if all its columns are flagged as members of unique indexes. An index that contains a whole key of upstream (the
-    handle key or the primary key) cannot refuse what upstream allows. Flags do not show that the sink has ``UNIQUE (a)`` where upstream has
-    ``UNIQUE (a, b)``. A column that the wire does not show at all (a virtual one) does not count.
+    An index is upstream's if all its columns are members of unique indexes there (``KnownKeys``). An index that contains a whole key of
+    upstream (the handle key or the primary key) cannot refuse what upstream allows. Nothing shows that the sink has ``UNIQUE (a)`` where
+    upstream has ``UNIQUE (a, b)``. A column that the wire does not show at all (a virtual one) does not count.
     """
-    flags = {column.name.casefold(): column.flags for column in shape.columns}
-    keys = [{name for name, bits in flags.items() if bits & bit} for bit in (_HANDLE_KEY, _PRIMARY_KEY)]
-    members = {name for name, bits in flags.items() if bits & _UNIQUE_KEY}
+    sent = {column.name.casefold() for column in shape.columns}
+    known = shape.keys
+    keys = [set(map(str.casefold, key or ())) & sent for key in (known.handle, known.primary)]
+    members = set(map(str.casefold, known.unique or ()))
     for index in indexes:
         columns = {column.casefold() for column in index.columns}
         # Two rows that differ in upstream's key differ in this index too.
         if any(key and key <= columns for key in keys):
             continue
-        # The wire does not carry virtual columns, so their flags are not known.
-        if not columns & flags.keys() <= members:
+        # The wire does not carry virtual columns, so nothing is known of them.
+        if not columns & sent <= members:
             return index
     return None
 

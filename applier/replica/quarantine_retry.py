@@ -16,7 +16,7 @@ from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, Q
 from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_later_version, may_follow
 from applier.model.timeline import CLOCK_SKEW_MS
-from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, unique_names
+from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, reported_key, unique_names
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import is_partial
 from applier.planner.port import Statement
@@ -303,7 +303,7 @@ class QuarantineRetry:
 
 def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
     for table in reported:
-        if not table.handle_key:
+        if table.handle_key == ():
             # Later events may have added or taken away equal rows, and none of them says which row it means.
             raise NeedsOperator("the event's table has no key", remedy=by_hand_remedy(place), place=place, table=str(table.name))
 
@@ -312,7 +312,7 @@ def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
     shape, ts = row.placed.shape, Ts(row.placed.commit_ts)
     return TableRows(
         shape.name,
-        key_names(shape),
+        reported_key(shape),
         1,
         ts,
         ts,

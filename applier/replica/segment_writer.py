@@ -303,7 +303,7 @@ class SegmentWriter:
         """Plan how segments that follow one another are prepared. Raises what forbids one of them."""
         ranges = dict.fromkeys(range_id for segment in segments for range_id in segment.ranges)
         # One entry per table and reported key, over all segments: two of them may disagree about the key of a table.
-        tables: dict[tuple[TableName, tuple[str, ...], tuple[str, ...], TableName | None], TableRows] = {}
+        tables: dict[tuple[TableName, tuple[str, ...] | None, tuple[str, ...], TableName | None], TableRows] = {}
         for table in (table for segment in segments for table in segment.tables):
             key = (table.name, table.handle_key, table.bytes_key, table.routed_from)
             tables[key] = tables[key].joined(table) if key in tables else table

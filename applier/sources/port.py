@@ -107,6 +107,9 @@ class Placer(Protocol):
 class Decoder(RowDecoder, Protocol):
     """Reads the bytes of a source's records and of what its placers return. Frozen and picklable; used on executors and on the driver.
 
+    What rows tell of their table's keys is in the ``Shape`` of each placed row: ``KnownKeys``, in which None is what the format does not
+    tell. Nothing behind the port reads another description of a column.
+
     Two ways lead to an event's values, and they agree on every record: ``placer`` and then ``image_decoder`` for the rows that are
     applied, ``events`` for people. What the planner asks of it is ``RowDecoder``.
     """

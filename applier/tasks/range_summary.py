@@ -21,7 +21,7 @@ from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId
 from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
 from applier.model.remedy import Remedy
 from applier.model.segment import behind_promise, has_shown_past, is_behind_promise, is_past
-from applier.planner import bytes_key_names, key_names, unique_names
+from applier.planner import bytes_key_names, reported_key, unique_names
 from applier.sources.port import PlacedRows
 
 # --- content ---------------------------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
     shape = table.shape
     return TableRows(
         shape.name,
-        key_names(shape),
+        reported_key(shape),
         table.rows,
         Ts(table.min_ts),
         Ts(table.max_ts),

@@ -129,7 +129,7 @@ def _described(session: SnapshotSession, shape: Shape) -> UpstreamTable:
 
 def _queries(table: UpstreamTable, key_places: Sequence[int], keys: Sequence[Sequence[Value]], max_packet_bytes: int) -> Iterator[str]:
     columns = [table.columns[place] for place in key_places]
-    functions = [literal_of(column.described, column.shape.mysql_type, column.shape.flags) for column in columns]
+    functions = [literal_of(column.described, column.shape.mysql_type, is_bytes=column.shape.is_bytes) for column in columns]
     texts = [[function(value) for function, value in zip(functions, key, strict=True)] for key in keys]
     selected = ",".join(column.expression for column in table.columns)
     head = f"SELECT {selected} FROM {quote_table(table.name.schema, table.name.table)} WHERE "  # noqa: S608 - quoted names

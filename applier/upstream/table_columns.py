@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from applier.model.errors import NeedsOperator
-from applier.model.events import ColumnShape, Flag, Shape, TableName, Value
+from applier.model.events import STRING_TYPES, ColumnShape, KnownKeys, Shape, TableName, Value
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import labels_of
 from applier.mysql.quoting import quote_identifier
@@ -83,8 +83,8 @@ def _shortest(value: bytes) -> float:
 class UpstreamTable:
     """A table of upstream at one snapshot. Virtual columns are left out, as on the wire."""
 
-    def __init__(self, name: TableName, columns: Sequence[ExactColumn]) -> None:
-        self.name, self.columns = name, columns
+    def __init__(self, name: TableName, columns: Sequence[ExactColumn], keys: KnownKeys) -> None:
+        self.name, self.columns, self.keys = name, columns, keys
         self.description = TableDescription(
             schema=name.schema, table=name.table, columns=tuple(column.described for column in columns), unique_keys=()
         )
@@ -95,12 +95,23 @@ class UpstreamTable:
         unique = [row for row in indexes if int(row["NON_UNIQUE"]) == 0 and row["COLUMN_NAME"] is not None]
         primary = {row["COLUMN_NAME"].casefold() for row in unique if row["KEY_NAME"] == "PRIMARY"}
         others = {row["COLUMN_NAME"].casefold() for row in unique if row["KEY_NAME"] != "PRIMARY"}
-        flags = {Flag.HANDLE_KEY: handle, Flag.PRIMARY_KEY: primary, Flag.UNIQUE_KEY: others}
-        return cls(name, [_column(name, row, flags) for row in columns if not _is_virtual(row)])
+        shown = [row for row in columns if not _is_virtual(row)]
+
+        def named(names: Collection[str], *, nullable: bool = True) -> tuple[str, ...]:
+            rows = [row for row in shown if row["FIELD"].casefold() in names and (nullable or row["NULL"] != "YES")]
+            return tuple(str(row["FIELD"]) for row in rows)
+
+        keys = KnownKeys(
+            handle=tuple(sorted(named(handle), key=str.casefold)),
+            primary=named(primary),
+            unique=named(others),
+            identifying=named({*handle, *primary, *others}, nullable=False),
+        )
+        return cls(name, [_column(name, row) for row in shown], keys)
 
     def shape_of(self, placeholder: Shape) -> Shape:
         """Return the shape of the whole rows of placeholders."""
-        return placeholder._replace(columns=tuple(column.shape for column in self.columns), placeholder=False)
+        return placeholder._replace(columns=tuple(column.shape for column in self.columns), keys=self.keys, placeholder=False)
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Return where the columns ``names`` are. NeedsOperator: one is missing."""
@@ -119,7 +130,7 @@ def _is_virtual(row: Shown) -> bool:
     return "VIRTUAL GENERATED" in str(row["EXTRA"]).upper()
 
 
-def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]]) -> ExactColumn:
+def _column(table: TableName, row: Shown) -> ExactColumn:
     name, sql_type = str(row["FIELD"]), str(row["TYPE"]).casefold()
     word = match[0] if (match := _WORD.match(sql_type)) else ""
     if word not in _TYPES:
@@ -131,11 +142,6 @@ def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]
             type=sql_type,
         )
     is_binary = word in _BYTES or row["COLLATION"] == "binary"
-    flags = sum(int(flag) for flag, names in members.items() if name.casefold() in names)
-    flags |= Flag.BINARY if is_binary or word not in _TEXTS else 0
-    flags |= Flag.GENERATED if "STORED GENERATED" in str(row["EXTRA"]).upper() else 0
-    flags |= Flag.UNSIGNED if "unsigned" in sql_type else 0
-    flags |= Flag.NULLABLE if row["NULL"] == "YES" else 0
     described = ColumnDescription(
         name=name,
         sql_type=str(row["TYPE"]),
@@ -144,4 +150,12 @@ def _column(table: TableName, row: Shown, members: Mapping[Flag, Collection[str]
         labels=labels_of(str(row["TYPE"])) if word in {"enum", "set"} else (),
         is_set=word == "set",
     )
-    return ExactColumn(ColumnShape(name, _TYPES[word], flags), described)
+    mysql_type = _TYPES[word]
+    shape = ColumnShape(
+        name,
+        mysql_type,
+        is_bytes=is_binary and mysql_type in STRING_TYPES,
+        is_unsigned="unsigned" in sql_type,
+        is_generated="STORED GENERATED" in str(row["EXTRA"]).upper(),
+    )
+    return ExactColumn(shape, described)

@@ -107,7 +107,8 @@ class Repair:
         return [self._literal(column)(wire_value(column, value)) for column, value in zip(columns, values, strict=True)]
 
     def _literal(self, column: ColumnPair) -> Literal:
-        return self.dialect.literal(column.sink.description, *wire_type(column))
+        mysql_type, is_bytes = wire_type(column)
+        return self.dialect.literal(column.sink.description, mysql_type, is_bytes=is_bytes)
 
 
 class _Row(NamedTuple):

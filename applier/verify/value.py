@@ -7,7 +7,6 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from applier.ddl.column_type import TypeFamily
-from applier.model.events import Flag
 from applier.model.events import Value as WireValue
 from applier.sinks.sqlite.stored_value import Inexact, floating, single_precision
 from applier.verify.reader import Value
@@ -61,15 +60,14 @@ def write_float(number: float) -> bytes:
     return f"{'-' if number < 0 else ''}{shown.rstrip('0')}{WIDE_MARK}{point}".encode()
 
 
-def wire_type(column: ColumnPair) -> tuple[int, int]:
-    """Return type and flags with which the protocol would announce upstream's column."""
+def wire_type(column: ColumnPair) -> tuple[int, bool]:
+    """Return the type with which the protocol would announce upstream's column, and whether its values are bytes."""
     if column.form in _OF_FORM:  # MariaDB's JSON is a LONGTEXT
-        return _OF_FORM[column.form], 0
+        return _OF_FORM[column.form], False
     kind = column.upstream.type
     if kind is None:
-        return 15, 0
-    flags = Flag.BINARY if kind.family is TypeFamily.BINARY else 0
-    return _INTEGER_CODES.get(kind.base) or _CODES[kind.family], int(flags)
+        return 15, False
+    return _INTEGER_CODES.get(kind.base) or _CODES[kind.family], kind.family is TypeFamily.BINARY
 
 
 def wire_value(column: ColumnPair, value: bytes | None) -> WireValue:  # noqa: PLR0911 - one per form

@@ -10,17 +10,18 @@ from time import process_time
 import msgspec
 
 from applier.model.chunk import Chunk, pack
-from applier.model.events import ColumnShape, FoldedName, Shape
+from applier.model.events import FoldedName
 from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.rendering import GROUP_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sources.column_flags import shape_of
 from applier.sources.open_protocol import OPEN_PROTOCOL, images_decoder
 
 COLUMNS = (("id", 8, 11), ("name", 15, 64), ("amount", 246, 65), ("at", 12, 65), ("score", 5, 65))
-SHAPE = Shape("shop", "orders", tuple(ColumnShape(*column) for column in COLUMNS))
+SHAPE = shape_of("shop", "orders", tuple(COLUMNS))
 TABLE = TableDescription(
     schema="shop",
     table="orders",

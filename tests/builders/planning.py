@@ -7,12 +7,13 @@ from typing import Any
 
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import FatalSinkError
-from applier.model.events import ColumnShape, Flag, FoldedName, RowKind, Shape
+from applier.model.events import FoldedName, RowKind, Shape
 from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Phase, Statement
+from applier.sources.column_flags import Flag, shape_of
 from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key
 
 INT, TEXT, BLOB = 3, 15, 252
@@ -22,7 +23,7 @@ STREAM = Stream("feed", 3)
 
 
 def shape(*columns: tuple[str, int, int], table: str = "orders") -> Shape:
-    return Shape("shop", table, tuple(ColumnShape(*column) for column in columns))
+    return shape_of("shop", table, columns)
 
 
 ORDERS_SHAPE = shape(("id", INT, KEY), ("name", TEXT, int(Flag.NULLABLE)))
@@ -104,7 +105,7 @@ class PlainDialect:
     longest: int = 10_000
     keyless: bool = False
 
-    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Any:
+    def literal(self, column: ColumnDescription, mysql_type: int, *, is_bytes: bool = False) -> Any:
         if mysql_type == INT:
             return lambda value: _plain(None if value is None else int.__index__(value))
         return _plain

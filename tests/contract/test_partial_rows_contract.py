@@ -8,7 +8,7 @@ import pytest
 
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import FatalSinkError, NeedsOperator
-from applier.model.events import ColumnShape, Flag, RowKind, Shape, TableName
+from applier.model.events import RowKind, Shape, TableName
 from applier.model.position import Ts
 from applier.model.rejected_event import KeptRecord, RejectedEvent
 from applier.model.segment import SegmentWindow
@@ -16,6 +16,7 @@ from applier.planner import STOP, PlanTarget, QuarantinePolicy, plan_bucket
 from applier.planner.port import Phase, Statement
 from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined
+from applier.sources.column_flags import Flag, shape_of
 from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key
 from tests.contract.replica_on_database import FEED, SHOP, DatabaseReplica
 
@@ -45,14 +46,14 @@ def wide(request: pytest.FixtureRequest, replica: DatabaseReplica) -> Iterator[D
     return replica
 
 
-def shape_of(names: tuple[str, ...]) -> Shape:
+def shape_with(names: tuple[str, ...]) -> Shape:
     flags = {"id": KEY, "email": int(Flag.UNIQUE_KEY), "b": int(Flag.BINARY | Flag.NULLABLE), "big": int(Flag.UNSIGNED)}
-    return Shape(*TABLE, tuple(ColumnShape(name, TYPES[name], flags.get(name, 0)) for name in names))
+    return shape_of(*TABLE, tuple((name, TYPES[name], flags.get(name, 0)) for name in names))
 
 
 def planned(replica: DatabaseReplica, *events: tuple[RowKind, dict[str, Any]], policy: QuarantinePolicy) -> list[Statement]:
     """Plan events, each a transaction of its own."""
-    shapes = [shape_of(tuple(values)) for _, values in events]
+    shapes = [shape_with(tuple(values)) for _, values in events]
     distinct = list(dict.fromkeys(shapes))
     images = [image_of(shape, values) for shape, (_, values) in zip(shapes, events, strict=True)]
     chunk = Chunk(

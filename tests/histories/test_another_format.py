@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, ColumnShape, DdlEvent, Flag, PlacedRow, ResolvedEvent, RowKind, Shape
+from applier.model.events import AdminEvent, ColumnShape, DdlEvent, KnownKeys, PlacedRow, ResolvedEvent, RowKind, Shape
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.planner.table_check import Acceptance
@@ -21,11 +21,7 @@ from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import STRICT, sqlite_replica
 
 STREAM = Stream("lines", 0)
-SHAPE = Shape(
-    "shop",
-    "orders",
-    (ColumnShape("id", 3, Flag.BINARY | Flag.HANDLE_KEY | Flag.PRIMARY_KEY), ColumnShape("note", 15, Flag.NULLABLE)),
-)
+SHAPE = Shape("shop", "orders", (ColumnShape("id", 3), ColumnShape("note", 15)), KnownKeys(("id",), ("id",), ()))
 
 
 class LinePlacer:

@@ -8,6 +8,7 @@ from typing import Any
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
+from applier.sources.column_flags import column_of
 
 BYTES = [b"", b"\0", b"'", b"\\", bytes(range(256)), b"\xff\xfe", b"_binary", b" ", b"a\0", b"100%s :x"]
 
@@ -52,7 +53,7 @@ FLOATS32 = [struct.unpack("<f", struct.pack("<f", value))[0] for value in (3.14,
 
 def exact_row(dialect: MysqlDialect, columns: Sequence[WireColumn]) -> Callable[[tuple[Any, ...]], str]:
     """Return the function that renders a row value by value."""
-    functions = [dialect.literal(*column) for column in columns]
+    functions = [dialect.literal(column.column, column.mysql_type, is_bytes=column.is_bytes) for column in columns]
     return lambda values: f"({','.join(literal(value) for literal, value in zip(functions, values, strict=True))})"
 
 
@@ -77,6 +78,10 @@ class Case:
     read: str = "v"
     stored: Callable[[Any], Any] = lambda value: value
     key: str | None = "k"
+
+    @property
+    def is_bytes(self) -> bool:
+        return column_of("v", self.mysql_type, self.flags).is_bytes
 
     def __str__(self) -> str:
         return self.sql_type

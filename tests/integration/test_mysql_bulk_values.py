@@ -62,13 +62,13 @@ class Kind(NamedTuple):
 
     sql_type: str
     mysql_type: int
-    flags: int
+    is_bytes: bool
     values: Sequence[Any]
 
 
 def kinds_of(*sql_types: str) -> list[Kind]:
     """Return the existing cases of some types: bounds and hostile values, with which the literals are tried."""
-    return [Kind(case.sql_type, case.mysql_type, case.flags, case.values) for case in CASES if case.sql_type.startswith(sql_types)]
+    return [Kind(case.sql_type, case.mysql_type, case.is_bytes, case.values) for case in CASES if case.sql_type.startswith(sql_types)]
 
 
 INTEGERS = [("tinyint", 1, 7), ("smallint", 2, 15), ("mediumint", 9, 23), ("int", 3, 31), ("bigint", 8, 63)]
@@ -253,7 +253,7 @@ def cycled(kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:
 def test_a_load_stores_the_bytes_that_replace_stores(session: Connection, group: str, batch: int) -> None:
     kinds = GROUPS[group]
     table = Table(session, "id int NOT NULL PRIMARY KEY," + ",".join(f"v{at} {kind.sql_type} NULL" for at, kind in enumerate(kinds)))
-    columns = table.wire((3, 11), *((kind.mysql_type, kind.flags) for kind in kinds))
+    columns = table.wire((3, False), *((kind.mysql_type, kind.is_bytes) for kind in kinds))
     table.fill(columns, cycled(kinds), batch)
     assert table.differences() == []
 
@@ -276,13 +276,13 @@ def test_generated_columns_are_left_out(session: Connection) -> None:
     table = Table(
         session, f"id int NOT NULL PRIMARY KEY, up varchar(40) AS (upper(v)) STORED, v varchar(20) {BIN}, n int AS (id + 1) VIRTUAL"
     )
-    table.fill(table.wire((3, 11), (15, 0)), [(1, "é"), (2, None), (3, "\x1f")])
+    table.fill(table.wire((3, False), (15, 0)), [(1, "é"), (2, None), (3, "\x1f")])
     assert table.differences() == []
 
 
 def test_an_auto_increment_zero_is_zero(session: Connection) -> None:
     table = Table(session, "id int NOT NULL AUTO_INCREMENT PRIMARY KEY, v int")
-    table.fill(table.wire((3, 11), (3, 0)), [(0, 1), (5, 2)])
+    table.fill(table.wire((3, False), (3, 0)), [(0, 1), (5, 2)])
     assert table.differences() == []
     assert list(session.exec_driver_sql(f"SELECT id FROM {SCHEMA}.by_load ORDER BY id")) == [(0,), (5,)]
 
@@ -297,5 +297,5 @@ def test_texts_of_random_signs_are_loaded(session: Connection) -> None:
 
     three = [letter for letter in alphabet if letter != "😀"]
     rows = [(number, text(alphabet), text(alphabet), text(three), text(alphabet).encode()) for number in range(2000)]
-    table.fill(table.wire((3, 11), (15, 0), (252, 0), (15, 0), (15, 1)), rows)
+    table.fill(table.wire((3, False), (15, 0), (252, 0), (15, 0), (15, 1)), rows)
     assert table.differences() == []

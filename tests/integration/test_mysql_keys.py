@@ -144,7 +144,9 @@ class Table:
         """Write a row per value, and return the literals of their keys. ``whole``: by the function for a row, not by those of columns."""
         run(self.session, f"DELETE FROM {self.name}")
         names = [column.name for column in self.description.columns]
-        functions = {name: DIALECT.literal(*column) for name, column in self.wire.items()}
+        functions = {
+            name: DIALECT.literal(column.column, column.mysql_type, is_bytes=column.is_bytes) for name, column in self.wire.items()
+        }
         rows = [{"id": number, "v": value, "w": value, "n": None} for number, value in enumerate(values)]
         columns, written = [self.wire[name] for name in names], [tuple(row[name] for name in names) for row in rows]
         if whole:
@@ -183,7 +185,7 @@ def make_tables(session: Connection, arrangement: str) -> Iterator[tuple[Key, Ta
     described = describe(session, [TableName(SCHEMA, name) for name in names])
     for name, key in zip(names, KEYS, strict=True):
         description = described[TableName(SCHEMA, name).fold()]
-        kinds = {"id": (3, 11), "v": (key.mysql_type, key.flags), "w": (key.mysql_type, key.flags), "n": (3, 65)}
+        kinds = {"id": (3,), "v": (key.mysql_type, key.is_bytes), "w": (key.mysql_type, key.is_bytes), "n": (3,)}
         wire = {column.name: WireColumn(column, *kinds[column.name]) for column in description.columns}
         yield key, Table(session, description, columns.split(","), wire)
 

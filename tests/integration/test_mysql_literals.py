@@ -63,7 +63,7 @@ def create(connection: Connection, columns: str) -> TableDescription:
 
 def columns_of(table: TableDescription, case: Case) -> list[WireColumn]:
     """The number, and the column of the case."""
-    return [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+    return [WireColumn(table.columns[0], 3), WireColumn(table.columns[1], case.mysql_type, case.is_bytes)]
 
 
 def insert(connection: Connection, table: TableDescription, rows: list[str]) -> None:
@@ -91,7 +91,9 @@ def test_a_key_finds_its_row_and_no_other_and_uses_the_index(session: Connection
     for case in KEYED:
         with subtests.test(str(case)):
             table = create(session, f"id int NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY ({'v, id' if compound else 'v'})")
-            number, literal = (DIALECT.literal(*column) for column in columns_of(table, case))
+            number, literal = (
+                DIALECT.literal(column.column, column.mysql_type, is_bytes=column.is_bytes) for column in columns_of(table, case)
+            )
             insert(session, table, [f"({number(row)},{literal(value)})" for row, value in enumerate(case.values)])
             columns = ["v", "id"] if compound else ["v"]
             keys = [[literal(value), number(row)][: len(columns)] for row, value in enumerate(case.values)]
@@ -108,7 +110,9 @@ def test_a_list_of_compound_keys_finds_all_of_its_rows_and_uses_the_index(sessio
     for case in KEYED:
         with subtests.test(str(case)):
             table = create(session, f"id int NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY (v, id)")
-            number, literal = (DIALECT.literal(*column) for column in columns_of(table, case))
+            number, literal = (
+                DIALECT.literal(column.column, column.mysql_type, is_bytes=column.is_bytes) for column in columns_of(table, case)
+            )
             rows = range(0, 3000, len(case.values))
             insert(session, table, [f"({number(row + n)},{literal(value)})" for row in rows for n, value in enumerate(case.values)])
             keys = [[literal(value), number(row)] for row, value in enumerate(case.values)]
@@ -129,7 +133,9 @@ def test_a_list_of_keys_finds_all_of_its_rows_null_safe_or_not(session: Connecti
     for case in KEYED:
         with subtests.test(str(case)):
             table = create(session, f"id int NOT NULL, v {case.sql_type} NOT NULL, n int NULL, KEY (v)")
-            number, literal = (DIALECT.literal(*column) for column in columns_of(table, case))
+            number, literal = (
+                DIALECT.literal(column.column, column.mysql_type, is_bytes=column.is_bytes) for column in columns_of(table, case)
+            )
             insert(session, table, [f"({number(row)},{literal(value)},NULL)" for row, value in enumerate(case.values)])
             keys = [[literal(value), *(["NULL"] if null else [])] for value in case.values]
             for text, _ in DIALECT.deletes(table, ["v", "n"] if null else ["v"], keys):
@@ -139,7 +145,7 @@ def test_a_list_of_keys_finds_all_of_its_rows_null_safe_or_not(session: Connecti
 
 def test_text_that_is_not_utf8_is_found_and_kept_byte_by_byte_where_the_sink_can_hold_it(session: Connection) -> None:
     table = create(session, "id int NOT NULL, v varchar(20) CHARACTER SET latin1 COLLATE latin1_bin NOT NULL PRIMARY KEY")
-    literal = DIALECT.literal(table.columns[1], 15, 0)
+    literal = DIALECT.literal(table.columns[1], 15)
     insert(session, table, [f"(1,{literal(chr(0xDCFF) + 'a')})", f"(2,{literal('b')})"])
     assert run(session, f"SELECT HEX(v) FROM {QUOTED}.t WHERE id = 1") == [("FF61",)]
     for text, _ in DIALECT.deletes(table, ["v"], [[literal(chr(0xDCFF) + "a")], [literal("b")]]):
@@ -152,7 +158,7 @@ def test_keys_are_found_by_the_columns_own_collation_in_lists_and_apart(session:
         for charset in ("utf8mb4 COLLATE utf8mb4_general_ci", "utf8mb3 COLLATE utf8mb3_general_ci", "latin1 COLLATE latin1_swedish_ci"):
             for key in (["v"], ["v", "id"]):
                 table = create(session, f"id int NOT NULL, v varchar(20) CHARACTER SET {charset} NOT NULL, PRIMARY KEY (v, id)")
-                literal = DIALECT.literal(table.columns[1], 15, 0)
+                literal = DIALECT.literal(table.columns[1], 15)
                 insert(session, table, [f"({number},{literal(word)})" for number, word in enumerate(words)])
                 keys = [[literal(word.swapcase() if word.isascii() else word.lower()), str(number)] for number, word in enumerate(words)]
                 for text, _ in DIALECT.deletes(table, key, [row[: len(key)] for row in keys]):
@@ -162,7 +168,7 @@ def test_keys_are_found_by_the_columns_own_collation_in_lists_and_apart(session:
 
 def test_a_negative_zero_is_found_among_other_doubles(session: Connection) -> None:
     table = create(session, "id int NOT NULL, v double NOT NULL, PRIMARY KEY (v, id)")
-    literal = DIALECT.literal(table.columns[1], 5, 1)
+    literal = DIALECT.literal(table.columns[1], 5)
     for key in (["v"], ["v", "id"]):
         insert(session, table, [f"({number},{literal(value)})" for number, value in enumerate([-0.0, 0.1, 1e300])])
         keys = [[literal(value), str(number)][: len(key)] for number, value in enumerate([-0.0, 0.1])]
@@ -174,7 +180,7 @@ def test_a_negative_zero_is_found_among_other_doubles(session: Connection) -> No
 def test_text_in_a_column_with_a_generated_one_behind_it_is_not_binary(session: Connection) -> None:
     table = create(session, "id int NOT NULL PRIMARY KEY, v varchar(20) NOT NULL, up varchar(40) AS (upper(v)) STORED")
     assert [column.name for column in table.columns if column.generated] == ["up"]
-    literal = DIALECT.literal(table.columns[1], 15, 0)
+    literal = DIALECT.literal(table.columns[1], 15)
     for text, _ in DIALECT.replaces(table, ["id", "v"], [f"(1,{literal('é')})"]):
         run(session, text)
     assert run(session, f"SELECT up FROM {QUOTED}.t") == [("É",)]
@@ -188,7 +194,7 @@ def test_ordinal_zero_of_an_enum_is_stored_and_is_the_one_literal_that_warns(ses
         (1265, "Data truncated for column 'v' at row 1")
     ]
     assert run(session, f"SELECT v, v + 0 FROM {QUOTED}.t") == [("", 0)]
-    [(text, _)] = DIALECT.deletes(table, ["v"], [[DIALECT.literal(table.columns[1], 247, 0)(0)]])
+    [(text, _)] = DIALECT.deletes(table, ["v"], [[DIALECT.literal(table.columns[1], 247)(0)]])
     run(session, text)
     assert run(session, f"SELECT id FROM {QUOTED}.t") == []
 
@@ -208,7 +214,7 @@ def free_text(session: Connection) -> TableDescription:
     )
 )
 def test_any_text_and_any_double_come_back(session: Connection, free_text: TableDescription, rows: list[tuple[str, float]]) -> None:
-    types = [(3, 11), (251, 0), (5, 1)]
+    types = [(3, 11), (251, 0), (5)]
     columns = [WireColumn(column, *kind) for column, kind in zip(free_text.columns, types, strict=True)]
     run(session, f"DELETE FROM {QUOTED}.free")
     for statement in rows_at_once(DIALECT, free_text, columns, [(number, *values) for number, values in enumerate(rows)]):

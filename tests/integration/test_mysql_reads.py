@@ -102,7 +102,7 @@ def make_with(session: Connection, sql_type: str, values: list[str]) -> None:
 def test_every_value_of_the_protocol_is_read_and_written_back_as_it_is(session: Connection, case: Case) -> None:
     make(session, case.sql_type)
     table = described(session)
-    literal = DIALECT.literal(table.columns[1], case.mysql_type, case.flags)
+    literal = DIALECT.literal(table.columns[1], case.mysql_type, is_bytes=case.is_bytes)
     for number, value in enumerate([*case.values, None]):
         ((text, _),) = DIALECT.replaces(table, ["id", "v `x"], [f"({number},{literal(value)})"])
         run(session, text)
@@ -145,7 +145,7 @@ def test_a_key_reads_its_row_and_no_other(session: Connection, subtests: pytest.
             key = "v, id" if compound else "v"
             run(session, f"CREATE TABLE {QUOTED}.t (id int NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY ({key}))")
             table = described(session)
-            literal = DIALECT.literal(table.columns[1], case.mysql_type, case.flags)
+            literal = DIALECT.literal(table.columns[1], case.mysql_type, is_bytes=case.is_bytes)
             for number, value in enumerate(case.values):
                 run(session, f"INSERT INTO {QUOTED}.t VALUES ({number + 100},{literal(value)})")
             columns = key.split(", ")

@@ -41,7 +41,7 @@ def test_s22_a_whole_row_is_deleted_and_no_other(session: Connection, subtests: 
     described = describe(session, [TableName(SCHEMA, f"t{number}") for number in range(len(COLUMNS))])
     for number, column in enumerate(COLUMNS):
         table = described[TableName(SCHEMA, f"t{number}").fold()]
-        literal = KEYED.literal(table.columns[1], column.mysql_type, column.flags)
+        literal = KEYED.literal(table.columns[1], column.mysql_type, is_bytes=column.is_bytes)
         rows = [literal(value) for value in [*column.values, None]]
         with subtests.test(str(column)):
             for text, _ in DIALECT.replaces(table, ["v"], (f"({row})" for row in rows)):
@@ -67,7 +67,7 @@ def test_one_of_several_equal_rows_is_deleted(session: Connection) -> None:
 def test_of_two_zeros_that_of_the_same_sign_is_deleted(session: Connection) -> None:
     execute_text(session, f"CREATE TABLE {SCHEMA}.zeros (v DOUBLE)")
     table = describe(session, [TableName(SCHEMA, "zeros")])[TableName(SCHEMA, "zeros").fold()]
-    literal = KEYED.literal(table.columns[0], 5, 1)
+    literal = KEYED.literal(table.columns[0], 5)
     for first, last in ((0.0, -0.0), (-0.0, 0.0)):
         for text, _ in DIALECT.replaces(table, ["v"], [f"({literal(first)})", f"({literal(last)})"]):
             run(session, text)

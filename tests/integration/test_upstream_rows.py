@@ -7,7 +7,7 @@ import pytest
 
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import ConfigError
-from applier.model.events import ColumnShape, Flag, FoldedName, Shape, TableName
+from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream
 from applier.mysql.catalogue import describe
 from applier.mysql.session import discard, execute_text
@@ -15,6 +15,7 @@ from applier.planner import PlanTarget, TransactionSet, plan_bucket
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
+from applier.sources.column_flags import Flag, shape_of
 from applier.sources.open_protocol import OpenProtocolDecoder
 from applier.sources.open_protocol.image_codec import encode_image
 from applier.sources.ticdc.large_row import WholeRowSources
@@ -90,8 +91,8 @@ def test_rows_that_are_read_from_upstream_are_stored_as_they_are_there(url, monk
     listed = ",".join(f"`{name}`" for name in names if name != "calculated")
     described = execute(url, *(f"INSERT INTO {SCHEMA}.orders ({listed}) VALUES {row}" for row in ROWS))
     lookup = TidbRowLookup(UpstreamSettings(url=url, time_zone="+08:00"))
-    columns = tuple(ColumnShape(name, KEY_TYPES[name][0], KEY_TYPES[name][1] | int(Flag.HANDLE_KEY)) for name in KEY)
-    placeholder = Shape(SCHEMA, "copies", columns, placeholder=True, routed_from=TableName(SCHEMA, "orders"))
+    columns = tuple((name, KEY_TYPES[name][0], KEY_TYPES[name][1] | int(Flag.HANDLE_KEY)) for name in KEY)
+    placeholder = shape_of(SCHEMA, "copies", columns)._replace(placeholder=True, routed_from=TableName(SCHEMA, "orders"))
     keys = [
         (2**64 - 1, "It's", b"\x00\xff'", "-1234.5000", "2024-02-29", 2),
         (0, "", b"", "0.0000", "0000-00-00", 1),
@@ -119,7 +120,7 @@ def test_rows_that_are_read_from_upstream_are_stored_as_they_are_there(url, monk
 
 def test_a_server_that_is_not_tidb_is_refused_by_name(url):
     run(url, f"CREATE TABLE {SCHEMA}.orders (id INT PRIMARY KEY)")
-    placeholder = Shape(SCHEMA, "orders", (ColumnShape("id", 3, int(Flag.HANDLE_KEY)),), placeholder=True)
+    placeholder = shape_of(SCHEMA, "orders", (("id", 3, int(Flag.HANDLE_KEY)),))._replace(placeholder=True)
     with pytest.raises(ConfigError) as raised:
         list(TidbRowLookup(UpstreamSettings(url=url)).rows(placeholder, [[1]], 5))
     assert (raised.value.facts["key"], raised.value.facts["code"]) == ("source.upstream", 1193)

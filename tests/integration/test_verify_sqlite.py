@@ -47,7 +47,7 @@ class Sink:
     def write(self, name: str, case: Case, values: list[object]) -> None:
         """Store values as rows 0, 1, …, as a segment would."""
         table = self.table(name)
-        literal = DIALECT.literal(table.columns[1], case.mysql_type, case.flags)
+        literal = DIALECT.literal(table.columns[1], case.mysql_type, is_bytes=case.is_bytes)
         rows = [f"({at},{literal(value)})" for at, value in enumerate(values)]
         for statement, _ in DIALECT.replaces(table, ["id", "v"], rows):
             self.connection.execute(statement)

@@ -50,7 +50,7 @@ def fill(url: str, cases: dict[str, Case]) -> None:
         for name, case in cases.items():
             execute_text(session, f"CREATE TABLE {SCHEMA}.{name} (id INT NOT NULL PRIMARY KEY, v {case.sql_type} NULL DEFAULT NULL)")
             table = describe(session, [TableName(SCHEMA, name)])[TableName(SCHEMA, name).fold()]
-            columns = [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+            columns = [WireColumn(table.columns[0], 3), WireColumn(table.columns[1], case.mysql_type, case.is_bytes)]
             rows = map(exact_row(DIALECT, columns), enumerate([*case.values, None]))
             for text, _ in DIALECT.replaces(table, ["id", "v"], rows):
                 execute_text(session, text)
@@ -83,7 +83,7 @@ def test_rows_are_found_by_keys_of_every_type(sides):
         for name, case in keyed.items():
             execute_text(session, f"CREATE TABLE {SCHEMA}.{name} (id INT NOT NULL, v {case.sql_type} NOT NULL, PRIMARY KEY (v))")
             table = describe(session, [TableName(SCHEMA, name)])[TableName(SCHEMA, name).fold()]
-            columns = [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+            columns = [WireColumn(table.columns[0], 3), WireColumn(table.columns[1], case.mysql_type, case.is_bytes)]
             # Some values are stored as the same number: the later one stays.
             for text, _ in DIALECT.replaces(table, ["id", "v"], map(exact_row(DIALECT, columns), enumerate(case.values))):
                 execute_text(session, text)
@@ -122,7 +122,7 @@ def shifted(sink: str, name: str, case: Case) -> list[str]:
         table = describe(session, [TableName(SCHEMA, name)])[TableName(SCHEMA, name).fold()]
     finally:
         session.close()
-    columns = [WireColumn(table.columns[0], 3, 11), WireColumn(table.columns[1], case.mysql_type, case.flags)]
+    columns = [WireColumn(table.columns[0], 3), WireColumn(table.columns[1], case.mysql_type, case.is_bytes)]
     rows = map(exact_row(DIALECT, columns), enumerate([*case.values[1:], None, case.values[0]]))
     return [text for text, _ in DIALECT.replaces(table, ["id", "v"], rows)]
 

@@ -8,10 +8,8 @@ from applier.model.errors import ProtocolError
 from applier.model.events import (
     MARKER_IMAGE,
     Column,
-    ColumnShape,
     DdlEvent,
     Event,
-    Flag,
     PlacedRow,
     ResolvedEvent,
     RowEvent,
@@ -23,6 +21,7 @@ from applier.model.events import (
 )
 from applier.model.position import Place, Stream, Ts
 from applier.selection import EVERYTHING, TableSelection
+from applier.sources.column_flags import keys_of, shape_of
 from applier.sources.compiled import intern_shape
 from applier.sources.port import EventHead, Record
 from applier.sources.row_key import decode_key, encode_key
@@ -86,7 +85,7 @@ class LineEvent:
             key = [_value(column.mysql_type, texts[column.name]) for column in shape.handle_key]
         except ProtocolError:
             return []
-        keys = intern_shape(shape._replace(columns=shape.handle_key))
+        keys = intern_shape(shape.key_alone())
         return [self._row(keys, encode_key(key), MARKER_IMAGE)._replace(kind=int(RowKind.UPSERT))]
 
     def event(self) -> Event:
@@ -95,7 +94,7 @@ class LineEvent:
         if not self.is_row():
             return self.plain()
         shape, texts = self._columns()
-        image = {c.name: Column(c.mysql_type, c.flags, _value(c.mysql_type, texts[c.name])) for c in shape.columns}
+        image = {c.name: Column(c.mysql_type, c.flags, _value(c.mysql_type, texts[c.name]), c in shape.handle_key) for c in shape.columns}
         is_delete = self.operation() is RowOperation.DELETE
         return RowEvent(
             commit_ts=ts,
@@ -120,12 +119,12 @@ class LineEvent:
             name, *numbers = description.split(":")
             if not separator or len(numbers) != 2 or not all(map(str.isdigit, numbers)):
                 raise _refuse("field_type", "a column has no name, type, flags or value")
-            columns.append(ColumnShape(unquote(name), *map(int, numbers)))
+            columns.append((unquote(name), *map(int, numbers)))
             texts[unquote(name)] = text
-        if not any(column.flags & Flag.HANDLE_KEY for column in columns):
+        if not keys_of(columns).handle:
             raise _refuse("field_type", "the row has no key")
         schema, table = self.head.name if self.head is not None else ("", "")
-        return intern_shape(Shape(schema, table, tuple(columns))), texts
+        return intern_shape(shape_of(schema, table, tuple(columns))), texts
 
 
 def split(key: bytes | None, value: bytes | None) -> list[LineEvent]:

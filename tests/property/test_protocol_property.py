@@ -8,8 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from applier.model.errors import ProtocolError
-from applier.model.events import Column, ColumnShape, Flag, PlacedRow, RowEvent, Shape
+from applier.model.events import Column, PlacedRow, RowEvent
 from applier.model.position import Stream
+from applier.sources.column_flags import Flag, shape_of
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_key, decode_record, encode_key, image_decoder, images_decoder
 from applier.sources.open_protocol.value import INTEGER_RANGES, VALUE_CLASSES, ValueClass, unquote
 from tests.builders.wire import VERSION, dump, frame, head, read_vectors, record
@@ -42,7 +43,7 @@ def columns(draw):
     members = {"t": mysql_type, **({"h": True} if flags & Flag.HANDLE_KEY else {}), "f": flags, "v": wire}
     if flags in (0, Flag.HANDLE_KEY) and draw(st.booleans()):
         del members["f"]
-    return members, Column(mysql_type, flags, value)
+    return members, Column(mysql_type, flags, value, bool(flags & Flag.HANDLE_KEY))
 
 
 def values_of(mysql_type, flags):  # noqa: PLR0911 one per class of values
@@ -181,7 +182,7 @@ def images_of_one_shape(draw):
     kinds = draw(
         st.lists(st.tuples(st.sampled_from(sorted(VALUE_CLASSES)), st.sampled_from([0, 1, 64, 65, 128, 193])), min_size=1, max_size=4)
     )
-    shape = Shape("shop", "orders", tuple(ColumnShape(f"c{number}", *kind) for number, kind in enumerate(kinds)))
+    shape = shape_of("shop", "orders", tuple((f"c{number}", *kind) for number, kind in enumerate(kinds)))
     of_kind = [st.none() | values_of(*kind).map(lambda pair: pair[0]) for kind in kinds]
     any_value = [(values | hostile_values) if draw(st.booleans()) else values for values in of_kind]
     rows = draw(st.lists(st.tuples(*any_value), min_size=1, max_size=40))

@@ -6,9 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from applier.model.errors import ProtocolError
-from applier.model.events import ColumnShape, RowKind, Shape, TableName
+from applier.model.events import RowKind, TableName
 from applier.model.position import Stream
 from applier.selection import EVERYTHING
+from applier.sources.column_flags import shape_of
 from applier.sources.compiled import intern_shape
 from applier.sources.open_protocol import OpenProtocolPlacer
 from applier.sources.open_protocol import row_run as row_head
@@ -19,7 +20,7 @@ from tests.builders.wire import TS, column, dump, head, integer_key, record, tex
 from tests.rig.placing import place_records
 
 STREAM = Stream("changefeed", 2)
-SHAPE = intern_shape(Shape("shop", "orders", (ColumnShape("id", 3, 11), ColumnShape("note", 15, 64))))
+SHAPE = intern_shape(shape_of("shop", "orders", (("id", 3, 11), ("note", 15, 64))))
 DEEP = [{"x": 1}, {"y": {}}, [{}, {}], "}\n{", '}{"', {"}": {"{": []}}]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.model.events import Column, Flag, PlacedRow, RowEvent, RowKind, RowOperation
+from applier.model.events import Column, PlacedRow, RowEvent, RowKind, RowOperation
 from applier.sources.open_protocol import decode_key, decode_record, image_decoder
 from applier.sources.port import PlacedRows, Record
 
@@ -43,7 +43,7 @@ def expected_rows(event):
 
 
 def handle_of(image):
-    return {name: column.value for name, column in image.items() if column.flags & Flag.HANDLE_KEY}
+    return {name: column.value for name, column in image.items() if column.is_key}
 
 
 def sort_image(image):
@@ -71,7 +71,7 @@ def decode_placed(placed):
         shape = event.shape
         values = image_decoder(shape)(event.image)
         columns = zip(shape.columns, values, strict=True)
-        image = {column.name: Column(column.mysql_type, column.flags, value) for column, value in columns}
+        image = {column.name: Column(column.mysql_type, column.flags, value, column in shape.handle_key) for column, value in columns}
         assert decode_key(event.key) == [image[column.name].value for column in shape.handle_key]
         decoded.append((event.commit_ts, RowKind(event.kind), shape.schema, shape.table, sort_image(image)))
     return decoded

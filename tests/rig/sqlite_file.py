@@ -60,7 +60,7 @@ class SqliteFile:
     def put(self, name, types, *rows):
         """Write rows through the dialect, as the planner does."""
         description = self.described(name)
-        literals = [SqliteDialect().literal(column, kind, 0) for column, kind in zip(description.columns, types, strict=True)]
+        literals = [SqliteDialect().literal(column, kind) for column, kind in zip(description.columns, types, strict=True)]
         texts = ["(" + ",".join(render(value) for render, value in zip(literals, row, strict=True)) + ")" for row in rows]
         for text, _ in SqliteDialect().replaces(description, [column.name for column in description.columns], texts):
             self.connection.execute(text)
@@ -68,7 +68,7 @@ class SqliteFile:
     def delete(self, name, columns, types, *keys):
         description = self.described(name)
         by_name = {column.name: column for column in description.columns}
-        literals = [SqliteDialect().literal(by_name[column], kind, 0) for column, kind in zip(columns, types, strict=True)]
+        literals = [SqliteDialect().literal(by_name[column], kind) for column, kind in zip(columns, types, strict=True)]
         texts = [[render(value) for render, value in zip(literals, key, strict=True)] for key in keys]
         for text, _ in SqliteDialect().deletes(description, columns, texts):
             self.connection.execute(text)

@@ -9,11 +9,12 @@ import pytest
 from applier.coordinator import Policy
 from applier.coordinator.ddl_order import groups_by_names
 from applier.ddl import identity
-from applier.model.events import ColumnShape, DdlEvent, FoldedName, Shape, TableName
+from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.planner.catalogue import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
+from applier.sources.column_flags import shape_of as described_shape
 from applier.sources.compiled import ROWS_TO_REPLACE, CompiledShapes
 from applier.sources.open_protocol import OPEN_PROTOCOL, matcher
 from applier.tasks.listen import ListenTask, listen
@@ -157,7 +158,7 @@ def test_the_keys_of_many_tables_are_compared_table_by_table():
 
 
 def shape_of(number):
-    return Shape("shop", f"t{number}", (ColumnShape("id", 3, 11),))
+    return described_shape("shop", f"t{number}", (("id", 3, 11),))
 
 
 @pytest.mark.parametrize("shapes", [5, 10, 11, 40])

@@ -20,8 +20,8 @@ def stored(schema: str, table: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VaultDialect:
-    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
-        del column, mysql_type, flags
+    def literal(self, column: ColumnDescription, mysql_type: int, *, is_bytes: bool = False) -> Literal:
+        del column, mysql_type, is_bytes
         return written
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:

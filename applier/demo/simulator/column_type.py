@@ -6,7 +6,7 @@ Written for the simulator alone: it must not learn anything from ``applier.sourc
 from dataclasses import dataclass
 from enum import StrEnum
 
-from applier.model.events import Flag
+from applier.sources.column_flags import Flag
 
 
 class TypeClass(StrEnum):

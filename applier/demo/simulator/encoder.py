@@ -10,8 +10,9 @@ from typing import NamedTuple, cast
 
 from applier.demo.simulator.json_text import STRING_WRITERS, Flavour, float_text, go_quote
 from applier.demo.simulator.wire_format import COMPRESSORS, NO_EXTRAS, RECORD_OVERHEAD, KeyExtras, RecordBytes, WireEvent, utf8
-from applier.model.events import Flag, Value
+from applier.model.events import Value
 from applier.model.position import Ts
+from applier.sources.column_flags import Flag
 
 VERSION = struct.pack(">Q", 1)
 _STRING_CODES = frozenset({15, 253, 254})

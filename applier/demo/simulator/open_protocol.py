@@ -10,8 +10,9 @@ from applier.demo.simulator.mysql_text import DdlWriter
 from applier.demo.simulator.operation import Row, action_type, event_name
 from applier.demo.simulator.schema import Table
 from applier.demo.simulator.wire_format import KeyExtras, SentImages, WireEvent
-from applier.model.events import Flag, TableName
+from applier.model.events import TableName
 from applier.model.position import Ts
+from applier.sources.column_flags import Flag
 
 
 class OpenProtocolWire:

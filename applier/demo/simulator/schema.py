@@ -5,7 +5,8 @@ from functools import cached_property
 
 from applier.demo.simulator.column_type import UpstreamType
 from applier.demo.simulator.generated_column import Generation
-from applier.model.events import Flag, TableName, Value
+from applier.model.events import TableName, Value
+from applier.sources.column_flags import Flag
 
 PRIMARY = "PRIMARY"
 

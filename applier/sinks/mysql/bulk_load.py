@@ -19,7 +19,6 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from applier.model.errors import ApplierError
-from applier.model.events import Flag
 from applier.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, STRINGS, TEXTS, greatest_ordinal, is_float32
 from applier.mysql.quoting import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
@@ -128,13 +127,13 @@ def lines_of(columns: Sequence[WireColumn]) -> RowsLines | None:
 
 
 def _is_proven(column: WireColumn) -> bool:
-    description, mysql_type, flags = column
+    description, mysql_type, is_bytes = column
     if data_type_of(description) not in _PROVEN or mysql_type in _UNPROVEN_WIRE or needs_every_value(description, mysql_type):
         return False
-    if mysql_type in STRINGS and description.binary != bool(flags & Flag.BINARY):
+    if mysql_type in STRINGS and description.binary != is_bytes:
         return False
     try:
-        fitting_literal_of(*column)
+        fitting_literal_of(column.column, column.mysql_type, is_bytes=column.is_bytes)
     except (ApplierError, ValueError):  # REPLACE says what is wrong
         return False
     return mysql_type in INTEGERS | FLOATS | STRINGS | TEXTS | {DECIMAL, ENUM, SET}

@@ -186,9 +186,9 @@ class MysqlDialect:
     max_rows: int = 1000
     max_warnings: int = 65_535
 
-    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
+    def literal(self, column: ColumnDescription, mysql_type: int, *, is_bytes: bool = False) -> Literal:
         """Return the function that renders values of wire type ``mysql_type`` for ``column``."""
-        return fitting_literal_of(column, mysql_type, flags)
+        return fitting_literal_of(column, mysql_type, is_bytes=is_bytes)
 
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key."""

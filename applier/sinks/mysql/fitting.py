@@ -9,7 +9,7 @@ them: the writer stops at warnings. So wider columns are taken (``_HOLDS``), and
 from typing import Any, Final
 
 from applier.model.errors import NeedsOperator, RowRefused
-from applier.model.events import STRING_TYPES, Flag
+from applier.model.events import STRING_TYPES
 from applier.model.remedy import Remedy
 from applier.mysql.literals import FLOATS, literal_of, vector
 from applier.planner.catalogue import ColumnDescription
@@ -50,13 +50,13 @@ MOST_DIGITS: Final = 6
 """Digits of a second that any server keeps."""
 
 
-def fitting_literal_of(column: ColumnDescription, mysql_type: int, flags: int) -> Literal:
+def fitting_literal_of(column: ColumnDescription, mysql_type: int, *, is_bytes: bool = False) -> Literal:
     """Return ``literal_of`` for a column that holds such values; its function raises RowRefused for one that would be altered.
 
     NeedsOperator, with the column and both types, if the column does not hold values of this type.
     """
-    literal = literal_of(column, mysql_type, flags)
-    _check_kind(column, mysql_type, flags)
+    literal = literal_of(column, mysql_type, is_bytes=is_bytes)
+    _check_kind(column, mysql_type, is_bytes=is_bytes)
     data_type = data_type_of(column)
     if data_type == "vector":
         literal = vector
@@ -99,10 +99,10 @@ def _arguments(column: ColumnDescription) -> tuple[int, ...]:
     return tuple(int(number) for number in inside.split(",") if number.strip().isdecimal())
 
 
-def _check_kind(column: ColumnDescription, mysql_type: int, flags: int) -> None:
+def _check_kind(column: ColumnDescription, mysql_type: int, *, is_bytes: bool) -> None:
     if mysql_type in STRING_TYPES:
-        wire, held = ("binary string", _BYTES | _NAMED_BYTES) if flags & Flag.BINARY else ("text", _TEXT)
-        is_held = data_type_of(column) in held or (column.binary and bool(flags & Flag.BINARY))
+        wire, held = ("binary string", _BYTES | _NAMED_BYTES) if is_bytes else ("text", _TEXT)
+        is_held = data_type_of(column) in held or (column.binary and is_bytes)
     elif mysql_type in _WIRE:
         wire, held = _WIRE[mysql_type]
         is_held = data_type_of(column) in held

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from applier.model.errors import ApplierError
-from applier.model.events import STRING_TYPES, Flag
+from applier.model.events import STRING_TYPES
 from applier.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
 from applier.planner.port import Literal, RowsText, WireColumn
 from applier.sinks.mysql.fitting import (
@@ -89,12 +89,12 @@ def rows_text_of(columns: Sequence[WireColumn], most_bytes: int) -> RowsText:
 # Tables have columns of the same kinds, and each pass asks again: 1,000 small tables cost as much for this as for their rows.
 @lru_cache(maxsize=MAX_COLUMNS)
 def _column(column: WireColumn) -> _ColumnText:
-    literal = fitting_literal_of(*column)
+    literal = fitting_literal_of(column.column, column.mysql_type, is_bytes=column.is_bytes)
     try:
         null = literal(None)
     except (ApplierError, TypeError):
         null = None
-    description, mysql_type, flags = column
+    description, mysql_type, is_bytes = column
     if needs_every_value(description, mysql_type):
         return _ColumnText("%s", _never, literal, None)
     if mysql_type in FLOATS:
@@ -102,7 +102,7 @@ def _column(column: WireColumn) -> _ColumnText:
     if mysql_type in {ENUM, SET} | INTEGERS:
         greatest = None if mysql_type in INTEGERS else greatest_ordinal(description, mysql_type)
         return _ColumnText("%d", _are_integers if greatest is None else _are_ordinals(greatest), literal, null)
-    if mysql_type in STRING_TYPES and flags & Flag.BINARY:
+    if mysql_type in STRING_TYPES and is_bytes:
         return _ColumnText("x'%s'", _are_bytes(binary_length(description)), literal, null, bytes.hex, _bytes_beside_null)
     if mysql_type in STRING_TYPES | TEXTS | {DECIMAL}:
         return _ColumnText("'%s'", _are_texts(column), literal, null, beside_null=_texts_beside_null)

@@ -201,7 +201,7 @@ class SqliteDialect:
     max_bytes: int = 500_000
     max_rows: int = 5_000
 
-    def literal(self, column: ColumnDescription, mysql_type: int, flags: int) -> Literal:  # noqa: ARG002 - the column decides, not stale flags
+    def literal(self, column: ColumnDescription, mysql_type: int, *, is_bytes: bool = False) -> Literal:  # noqa: ARG002 - the column decides, not stale flags
         """Return the function that renders values of the column; FatalSinkError where the column cannot hold the wire's type exactly."""
         return literal_of(column, mysql_type)
 

@@ -292,8 +292,11 @@ def _of_query(event: bytes, head: PartHead, selection: TableSelection) -> Sequen
 
 
 def _image(shape: Shape, image: bytes) -> Image:
-    values = image_decoder(shape)(image)
-    return {column.name: Column(column.mysql_type, column.flags, value) for column, value in zip(shape.columns, values, strict=True)}
+    values, key = image_decoder(shape)(image), shape.handle_key
+    return {
+        column.name: Column(column.mysql_type, column.flags, value, column in key)
+        for column, value in zip(shape.columns, values, strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True)

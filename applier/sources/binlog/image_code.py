@@ -16,10 +16,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from applier.model.errors import ProtocolError
-from applier.model.events import ColumnShape, Flag, Shape, Value
+from applier.model.events import ColumnShape, KnownKeys, Shape, Value
 from applier.planner.port import ImageDecoder, ImagesDecoder
 from applier.sources.binlog.table_map import ColumnCode, MapColumn, TableMap, read_table_map
 from applier.sources.binlog.value.format import ColumnRead, ValueFormat, value_format
+from applier.sources.column_flags import Flag, column_of, keys_of
 from applier.sources.row_key import KEYLESS, encode_key, encode_plain
 
 Width: TypeAlias = tuple[str, int]
@@ -219,13 +220,19 @@ class TableCode:
         """Return the shape of images of one kind, or of an old image that precedes a new one with other columns."""
         if second is None:
             columns = tuple(self.columns[place] for place in first.places)
-            return Shape(schema, table, columns, encoding=encode_encoding(ShapeEncoding(first.codes)))
+            return Shape(schema, table, columns, _keys(columns), encoding=encode_encoding(ShapeEncoding(first.codes)))
         # A column that both have is taken from the new image.
         number = {place: at for at, place in enumerate(first.places)}
         number |= {place: at for at, place in enumerate(second.places, len(first.places))}
         places = sorted(number)
         encoding = ShapeEncoding(first.codes, second.codes, [number[place] for place in places])
-        return Shape(schema, table, tuple(self.columns[place] for place in places), encoding=encode_encoding(encoding))
+        columns = tuple(self.columns[place] for place in places)
+        return Shape(schema, table, columns, _keys(columns), encoding=encode_encoding(encoding))
+
+
+def _keys(columns: Sequence[ColumnShape]) -> KnownKeys:
+    # A table map names the members of the primary key, and no other index.
+    return keys_of([column[:3] for column in columns], shows_unique=False)
 
 
 def _column(column: MapColumn, *, is_mariadb: bool) -> ColumnShape:
@@ -233,7 +240,8 @@ def _column(column: MapColumn, *, is_mariadb: bool) -> ColumnShape:
     flags = code.flags | (Flag.PRIMARY_KEY | Flag.HANDLE_KEY if column.is_primary else 0) | (Flag.NULLABLE if column.is_nullable else 0)
     if is_mariadb and code.mysql_type == _BIGINT and column.name.startswith(_HASH):
         flags |= Flag.GENERATED
-    return ColumnShape(column.name, code.mysql_type, int(flags))
+    # Its VIRTUAL columns stand in a binlog too, and nothing tells which they are: only the server's own one is named.
+    return column_of(column.name, code.mysql_type, int(flags))
 
 
 def _key_read(form: ValueFormat, code: ColumnCode) -> ColumnRead | None:

@@ -13,8 +13,9 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from applier.model.errors import NeedsOperator, ProtocolError
-from applier.model.events import Flag, TableName
+from applier.model.events import TableName
 from applier.model.remedy import Remedy
+from applier.sources.column_flags import Flag
 
 
 class TypeCode(IntEnum):

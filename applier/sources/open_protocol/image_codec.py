@@ -20,6 +20,7 @@ import msgspec
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Shape, Value
 from applier.planner.port import ImageDecoder, ImagesDecoder
+from applier.sources.column_flags import flags_of
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes
 from applier.sources.open_protocol.record import read_image
 from applier.sources.open_protocol.value import (
@@ -160,7 +161,7 @@ def _decoder_of_many(decode: Callable[[bytes], Any], shape: Shape, one: ImageDec
 
 def _parsing_decoder(shape: Shape) -> ImageDecoder:
     # The shape's flags, not the image's: as the compiled decoder, and because the planner has corrected stale ones.
-    flags = {column.name: column.flags for column in shape.columns}
+    flags = {column.name: flags_of(column) for column in shape.columns}
 
     def decode_by_parsing(image: bytes) -> Sequence[Value]:
         try:
@@ -179,7 +180,7 @@ def _refuse(shape: Shape, *, kind: str, **facts: Any) -> ProtocolError:
 
 
 def _decoding_column(column: ColumnShape) -> type[msgspec.Struct]:
-    return _decoding_struct(value_type(column.mysql_type, column.flags))
+    return _decoding_struct(value_type(column.mysql_type, is_unsigned=column.is_unsigned))
 
 
 @lru_cache(maxsize=MAX_SHAPES)
@@ -205,7 +206,7 @@ def encode_image(shape: Shape, values: Sequence[Value]) -> bytes:
 
 
 def _column(column: ColumnShape, value: Value) -> dict[str, Any]:
-    return {"t": column.mysql_type, "f": column.flags, "v": _written(column, value)}
+    return {"t": column.mysql_type, "f": flags_of(column), "v": _written(column, value)}
 
 
 def _written(column: ColumnShape, value: Value) -> Any:

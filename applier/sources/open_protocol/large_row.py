@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from applier.model.errors import ProtocolError
-from applier.model.events import Event, Flag, Image, PlacedRow, RowEvent, RowOperation
+from applier.model.events import Event, Image, PlacedRow, RowEvent, RowOperation
 from applier.model.position import Offset, Place, Stream
 from applier.sources.open_protocol.record import ROW, Head, decode_record, read_head, read_row, read_row_event, split_record
 from applier.sources.open_protocol.row_run import place_images, place_parsed
@@ -120,7 +120,7 @@ class LargeRowPlacer:
 
 
 def _has_handle_key(image: Image | None) -> bool:
-    return any(column.flags & Flag.HANDLE_KEY for column in (image or {}).values())
+    return any(column.is_key for column in (image or {}).values())
 
 
 def whole_events(record: Record, place: Place, claims: ClaimCheckStore | None) -> Sequence[Event]:

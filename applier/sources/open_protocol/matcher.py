@@ -12,12 +12,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from applier.model.events import ColumnShape, Flag, Shape
+from applier.model.events import ColumnShape, Shape
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes, forget_shapes
 from applier.sources.open_protocol.value import VALUE_CLASSES, Fix, ValueClass, fix_of, value_type, values_of
 from applier.sources.row_key import KEYLESS, canonical_float, encode_plain
-
-_HANDLE_KEY = int(Flag.HANDLE_KEY)
 
 
 class Matcher(msgspec.Struct, eq=False, frozen=True):
@@ -50,7 +48,8 @@ def compile_matcher(shape: Shape) -> Matcher | None:
 
 
 def _compile_matcher(shape: Shape) -> Matcher | None:
-    fields = [(f"f{index}", _matching_column(column)) for index, column in enumerate(shape.columns)]
+    key = shape.handle_key
+    fields = [(f"f{index}", _matching_column(column, is_key=column in key)) for index, column in enumerate(shape.columns)]
     optional: list[Any] = [(name, kind | msgspec.UnsetType, msgspec.UNSET) for name, kind in fields]
     names = {f"f{index}": column.name for index, column in enumerate(shape.columns)}
     try:
@@ -75,8 +74,8 @@ def _compile_matcher(shape: Shape) -> Matcher | None:
     )
 
 
-def _matching_column(column: ColumnShape) -> type[msgspec.Struct]:
-    key_type = value_type(column.mysql_type, column.flags) if column.flags & _HANDLE_KEY else None
+def _matching_column(column: ColumnShape, *, is_key: bool) -> type[msgspec.Struct]:
+    key_type = value_type(column.mysql_type, is_unsigned=column.is_unsigned) if is_key else None
     return _matching_struct(column.mysql_type, column.flags, key_type)
 
 

@@ -18,18 +18,17 @@ from applier.model.errors import ProtocolError
 from applier.model.events import (
     MARKER_IMAGE,
     AdminEvent,
-    ColumnShape,
     DdlEvent,
     LeftOutTable,
     PlacedRow,
     ResolvedEvent,
     RowKind,
     RowOperation,
-    Shape,
     TableName,
 )
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.selection import EVERYTHING, TableSelection
+from applier.sources.column_flags import shape_of
 from applier.sources.compiled import intern_shape
 from applier.sources.open_protocol.large_row import LargeRowPlacer
 from applier.sources.open_protocol.matcher import begin_range
@@ -59,7 +58,7 @@ from applier.sources.open_protocol.row_run import (
     run_row,
     split_old,
 )
-from applier.sources.open_protocol.value import is_handle, read_column
+from applier.sources.open_protocol.value import is_of_handle, read_column
 from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from applier.sources.row_key import canonical_float, encode_key
 from applier.sources.selected_events import SelectedEvents, gather_rows
@@ -88,13 +87,13 @@ def _columns(data: bytes) -> dict[str, Any]:
 
 def _marker(head: Head, image: dict[str, Any]) -> PlacedRow | None:
     try:
-        handle = {name: read_column(name, members) for name, members in image.items() if is_handle(name, members)}
+        handle = {name: read_column(name, members) for name, members in image.items() if is_of_handle(name, members)}
     except ProtocolError:
         return None
     if not handle:
         return None
-    columns = tuple(ColumnShape(name, column.mysql_type, column.flags) for name, column in handle.items())
-    shape = intern_shape(Shape(head.scm, head.tbl, columns))
+    columns = tuple((name, column.mysql_type, column.flags) for name, column in handle.items())
+    shape = intern_shape(shape_of(head.scm, head.tbl, columns))
     values = (handle[column.name].value for column in shape.handle_key)
     key = encode_key([canonical_float(value) if isinstance(value, float) else value for value in values])
     return PlacedRow(head.ts, int(RowKind.UPSERT), shape, key, MARKER_IMAGE)

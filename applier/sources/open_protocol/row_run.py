@@ -28,9 +28,10 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from applier.model.errors import ProtocolError
-from applier.model.events import ColumnShape, Image, PlacedRow, RowKind, RowOperation, Shape, TableName
+from applier.model.events import Image, PlacedRow, RowKind, RowOperation, Shape, TableName
 from applier.model.position import Offset, Place, Stream
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
+from applier.sources.column_flags import shape_of
 from applier.sources.compiled import intern_shape
 from applier.sources.open_protocol.matcher import Matcher, compile_matcher
 from applier.sources.open_protocol.record import ROW, VERSION, Head, RowImages, locate, read_head, read_row
@@ -75,8 +76,7 @@ def _handle_names(row: PlacedRow) -> list[str]:
 
 
 def _parsed_row(head: Head, kind: RowKind, image: Image, image_json: bytes) -> PlacedRow:
-    columns = tuple(ColumnShape(name, column.mysql_type, column.flags) for name, column in image.items())
-    shape = Shape(head.scm, head.tbl, columns)
+    shape = shape_of(head.scm, head.tbl, tuple((name, column.mysql_type, column.flags) for name, column in image.items()))
     # Only there: of rows with a key nobody needs to know, and the partitions' rows stay of one shape.
     shape = intern_shape(shape if head.ptn is None or shape.handle_key else shape._replace(partitioned=True))
     values = (image[column.name].value for column in shape.handle_key)

@@ -24,8 +24,9 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from applier.model.errors import ProtocolError
-from applier.model.events import Column, ColumnShape, Flag, Value
+from applier.model.events import Column, ColumnShape, Value
 from applier.model.remedy import SKIP_RECORD, Remedy
+from applier.sources.column_flags import Flag, is_handle
 
 is_shared_by_python: Final = re.compile(rb'(?:[^\\"\n]+|\\(?:x[0-9a-fA-F]{2}|[abfnrtv\\"]))*+').fullmatch
 """Texts whose escapes mean the same in Go and in Python's bytes literals: everything that Quote writes for bytes that are no runes."""
@@ -123,14 +124,14 @@ def read_column(name: str, members: Any, known_flags: int | None = None) -> Colu
     flags = _read_flags(name, members) if known_flags is None else known_flags
     if "v" not in members:
         raise _refuse("value_type", name, "a column has no value", mysql_type=mysql_type)
-    return Column(mysql_type, flags, _read_value(name, mysql_type, flags, members["v"]))
+    return Column(mysql_type, flags, _read_value(name, mysql_type, flags, members["v"]), is_handle(flags))
 
 
-def is_handle(name: str, members: Any) -> bool:
+def is_of_handle(name: str, members: Any) -> bool:
     """Whether a column object belongs to the handle key. ProtocolError (field_type, flags)."""
     if not isinstance(members, dict):
         raise _refuse("field_type", name, "a column is not an object")
-    return bool(_read_flags(name, members) & _HANDLE_KEY)
+    return is_handle(_read_flags(name, members))
 
 
 def _read_flags(name: str, members: dict[str, Any]) -> int:
@@ -209,13 +210,17 @@ ColumnFix: TypeAlias = Callable[[Sequence[Any]], Sequence[Value]]
 """The same for many values, NULLs among them."""
 
 
-def value_type(mysql_type: int, flags: int) -> Any:
+def value_type(mysql_type: int, *, is_unsigned: bool) -> Any:
     """Return the type as which msgspec reads a value: a string for text, and where a fix converts it afterwards."""
     match VALUE_CLASSES[mysql_type]:
         case ValueClass.INTEGER:
             low, high = INTEGER_RANGES[mysql_type]
             # msgspec's bounds are signed 64 bit. A greater maximum is checked afterwards, and for signed columns left to the full parse.
-            limit = msgspec.Meta(ge=low) if _exceeds_int64(mysql_type, flags) else msgspec.Meta(ge=low, le=min(high, MAX_INT64))
+            limit = (
+                msgspec.Meta(ge=low)
+                if _exceeds_int64(mysql_type, is_unsigned=is_unsigned)
+                else msgspec.Meta(ge=low, le=min(high, MAX_INT64))
+            )
             return Annotated[int, limit] | None
         case ValueClass.FLOAT:
             return float | None
@@ -227,19 +232,18 @@ def value_type(mysql_type: int, flags: int) -> Any:
             return str | None
 
 
-def _exceeds_int64(mysql_type: int, flags: int) -> bool:
-    return mysql_type in (16, 248) or (mysql_type == 8 and bool(flags & Flag.UNSIGNED))
+def _exceeds_int64(mysql_type: int, *, is_unsigned: bool) -> bool:
+    return mysql_type in (16, 248) or (mysql_type == 8 and is_unsigned)
 
 
 def fix_of(column: ColumnShape) -> Fix | None:
     """Return the conversion of a column that msgspec cannot do, or None."""
-    is_binary = column.flags & Flag.BINARY
     match VALUE_CLASSES[column.mysql_type]:
-        case ValueClass.INTEGER if _exceeds_int64(column.mysql_type, column.flags):
+        case ValueClass.INTEGER if _exceeds_int64(column.mysql_type, is_unsigned=column.is_unsigned):
             return _check_uint64
-        case ValueClass.QUOTABLE if is_binary:
+        case ValueClass.QUOTABLE if column.is_bytes:
             return unquote
-        case ValueClass.BASE64 if not is_binary:
+        case ValueClass.BASE64 if not column.is_bytes:
             return read_text
         case _:
             return None

@@ -112,7 +112,7 @@ def _in_groups(images: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 def _rendered(shape: Shape, groups: Sequence[Sequence[Sequence[Value]]]) -> Iterator[str | bytes]:
     columns = [
-        WireColumn(column, shape.columns[place].mysql_type, shape.columns[place].flags) for place, column in enumerate(ORDERS.columns)
+        WireColumn(column, shape.columns[place].mysql_type, shape.columns[place].is_bytes) for place, column in enumerate(ORDERS.columns)
     ]
     rows_text = MysqlDialect().rows_text(ORDERS, columns)
     for group in groups:

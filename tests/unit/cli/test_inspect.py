@@ -198,12 +198,15 @@ def row(after, before=None, **more):
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (row({"id": Column(3, 11, 5), "v": Column(15, 0, "x")}), "insert    shop.orders  id=5"),
-        (row({"k": Column(15, 11, b"\xff\x00"), "n": Column(15, 2, None)}), "insert    shop.orders  k=0xff00, n=NULL"),
-        (row(None, {"id": Column(15, 11, "a\nb")}), "delete    shop.orders  id='a\\nb'"),
+        (row({"id": Column(3, 11, 5, is_key=True), "v": Column(15, 0, "x")}), "insert    shop.orders  id=5"),
+        (
+            row({"k": Column(15, 11, b"\xff\x00", is_key=True), "n": Column(15, 2, None, is_key=True)}),
+            "insert    shop.orders  k=0xff00, n=NULL",
+        ),
+        (row(None, {"id": Column(15, 11, "a\nb", is_key=True)}), "delete    shop.orders  id='a\\nb'"),
         (row({"v": Column(3, 0, 1)}, {"v": Column(3, 0, 2)}), "update    shop.orders  no key: v=1"),
-        (row({"id": Column(3, 11, 5)}, only_handle_key=True), "insert    shop.orders  id=5  (handle key only)"),
-        (row({"id": Column(3, 11, 5)}, claim_check="file:///x"), "insert    shop.orders  id=5  (claim check: file:///x)"),
+        (row({"id": Column(3, 11, 5, is_key=True)}, only_handle_key=True), "insert    shop.orders  id=5  (handle key only)"),
+        (row({"id": Column(3, 11, 5, is_key=True)}, claim_check="file:///x"), "insert    shop.orders  id=5  (claim check: file:///x)"),
     ],
 )
 def test_a_row_is_shown_with_its_table_and_its_key(event, line):

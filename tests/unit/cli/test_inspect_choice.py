@@ -13,7 +13,7 @@ ORDERS, EARLY, LATE = TableName("shop", "orders"), Ts(1 << 18), Ts(9 << 18)
 
 def row(key, ts=EARLY, before=None, table="orders", flags=11):
     def image(value):
-        return None if value is None else {"Id": Column(3, flags, value), "v": Column(15, 0, "x")}
+        return None if value is None else {"Id": Column(3, flags, value, bool(flags & 2)), "v": Column(15, 0, "x")}
 
     operation = RowOperation.UPDATE if before is not None else RowOperation.INSERT
     return RowEvent(

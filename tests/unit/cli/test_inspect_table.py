@@ -13,7 +13,7 @@ HOSTILE = "\x1b[2J\u202e\x9b31m"
 
 
 def row(value, ts=TS, operation=RowOperation.INSERT, table="orders"):
-    image = {"id": Column(3, 11, value)}
+    image = {"id": Column(3, 11, value, is_key=True)}
     is_delete = operation is RowOperation.DELETE
     return RowEvent(
         commit_ts=ts,

@@ -3,7 +3,8 @@
 import pytest
 
 from applier.dataframe.conversion import Digits, spark_type, wider
-from applier.model.events import ColumnShape, Flag
+from applier.model.events import ColumnShape
+from applier.sources.column_flags import Flag, column_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from applier.model.events import ColumnShape, Flag
     ],
 )
 def test_a_column_has_the_type_that_holds_all_its_values(mysql_type, flags, wanted):
-    assert spark_type(ColumnShape("c", mysql_type, int(flags))) == wanted
+    assert spark_type(column_of("c", mysql_type, int(flags))) == wanted
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_decimal_has_the_scale_of_its_values(values, wanted):
     digits = Digits()
     for value in values:
         digits = digits.with_value(value)
-    assert spark_type(ColumnShape("c", 246, 0), digits) == wanted
+    assert spark_type(ColumnShape("c", 246), digits) == wanted
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 from applier.model.chunk import Chunk, bucket_of, bucket_seed, pack, split_of, unpack
-from applier.model.events import ColumnShape, Shape
+from applier.model.events import ColumnShape, KnownKeys, Shape
 from applier.model.position import Stream
 
-SHAPE = Shape("Shop", "Orders", (ColumnShape("id", 8, 11),))
+SHAPE = Shape("Shop", "Orders", (ColumnShape("id", 8, 11),), KnownKeys(handle=("id",), primary=("id",), unique=()))
 CHUNK = Chunk(
     origins=[(Stream("t", 3), SHAPE), (Stream("u", 0), SHAPE._replace(placeholder=True))],
     origin=[0, 1],

@@ -1,4 +1,4 @@
-from applier.model.events import ColumnShape, Flag, FoldedName, Shape, TableName
+from applier.model.events import ColumnShape, FoldedName, KnownKeys, Shape, TableName
 
 
 def test_names_are_compared_without_regard_to_case() -> None:
@@ -14,12 +14,11 @@ def test_a_schema_covers_its_tables_and_no_others() -> None:
 
 
 def test_the_handle_key_is_sorted_by_folded_name() -> None:
-    key = Flag.HANDLE_KEY
-    shape = Shape("s", "t", (ColumnShape("b", 8, key), ColumnShape("x", 8, 0), ColumnShape("A", 8, key | Flag.UNSIGNED)))
+    shape = Shape("s", "t", (ColumnShape("b", 8), ColumnShape("x", 8), ColumnShape("A", 8)), KnownKeys(handle=("A", "b")))
     assert [column.name for column in shape.handle_key] == ["A", "b"]
 
 
-def test_only_string_types_with_the_binary_flag_hold_bytes() -> None:
-    assert ColumnShape("a", 15, Flag.BINARY).is_bytes
-    assert not ColumnShape("a", 15, 0).is_bytes
-    assert not ColumnShape("a", 8, Flag.BINARY).is_bytes
+def test_a_key_that_the_format_does_not_tell_is_not_the_absence_of_one() -> None:
+    unknown, keyless = (Shape("s", "t", (ColumnShape("a", 8),), keys) for keys in (KnownKeys(), KnownKeys(handle=())))
+    assert (unknown.handle_key, unknown.has_unknown_key) == ((), True)
+    assert (keyless.handle_key, keyless.has_unknown_key) == ((), False)

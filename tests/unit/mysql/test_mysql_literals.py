@@ -8,27 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.model.errors import FatalSinkError
-from applier.model.events import Flag
 from applier.mysql.literals import literal_of
 from applier.planner.catalogue import ColumnDescription
 from applier.planner.port import BulkDialect, RowsDialect
 from applier.sinks.mysql.dialect import MysqlDialect
-
-BINARY = int(Flag.BINARY)
 
 
 def column(sql_type: str = "text", *, nullable: bool = True, labels: tuple[str, ...] = ()) -> ColumnDescription:
     return ColumnDescription(name="c", sql_type=sql_type, nullable=nullable, labels=labels)
 
 
-def render(mysql_type: int, value: object, *, flags: int = 0, sql_type: str = "text", labels: tuple[str, ...] = ()) -> str:
-    return literal_of(column(sql_type, labels=labels), mysql_type, flags)(value)
+def render(mysql_type: int, value: object, *, is_bytes: bool = False, sql_type: str = "text", labels: tuple[str, ...] = ()) -> str:
+    return literal_of(column(sql_type, labels=labels), mysql_type, is_bytes=is_bytes)(value)
 
 
 @pytest.mark.parametrize("mysql_type", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 225, *range(245, 255)])
-@pytest.mark.parametrize("flags", [0, BINARY])
-def test_null_is_null_in_every_type(mysql_type: int, flags: int) -> None:
-    assert render(mysql_type, None, flags=flags) == "NULL"
+@pytest.mark.parametrize("is_bytes", [False, True])
+def test_null_is_null_in_every_type(mysql_type: int, is_bytes: bool) -> None:  # noqa: FBT001 - a parameter
+    assert render(mysql_type, None, is_bytes=is_bytes) == "NULL"
 
 
 @pytest.mark.parametrize("mysql_type", [1, 2, 3, 8, 9, 13, 16, 247, 248])
@@ -82,8 +79,8 @@ def test_nothing_ends_a_string_but_its_own_quote(mysql_type: int) -> None:
 
 @pytest.mark.parametrize("mysql_type", [15, 249, 250, 251, 252, 253, 254])
 def test_bytes_are_hexadecimal(mysql_type: int) -> None:
-    assert render(mysql_type, b"\x00'\xff", flags=BINARY) == "x'0027ff'"
-    assert render(mysql_type, b"", flags=BINARY) == "x''"
+    assert render(mysql_type, b"\x00'\xff", is_bytes=True) == "x'0027ff'"
+    assert render(mysql_type, b"", is_bytes=True) == "x''"
 
 
 def test_text_that_is_not_utf8_is_hexadecimal_as_a_whole() -> None:
@@ -101,33 +98,33 @@ def test_an_enum_or_set_that_the_sinks_column_cannot_hold_stops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mysql_type", "flags", "value"),
+    ("mysql_type", "is_bytes", "value"),
     [
-        (3, 0, "1 OR 1"),
-        (8, 0, 1.5),
-        (5, 0, "1"),
-        (4, 0, "1"),
-        (246, 0, 1),
-        (15, 0, 7),
-        (15, 0, b"x"),
-        (15, BINARY, "x"),
-        (6, 0, 1),
-        (247, 0, "a"),
+        (3, False, "1 OR 1"),
+        (8, False, 1.5),
+        (5, False, "1"),
+        (4, False, "1"),
+        (246, False, 1),
+        (15, False, 7),
+        (15, False, b"x"),
+        (15, True, "x"),
+        (6, False, 1),
+        (247, False, "a"),
     ],
 )
-def test_a_value_of_another_type_is_refused_and_never_rendered(mysql_type: int, flags: int, value: object) -> None:
+def test_a_value_of_another_type_is_refused_and_never_rendered(mysql_type: int, is_bytes: bool, value: object) -> None:  # noqa: FBT001 - a parameter
     with pytest.raises((TypeError, ValueError, AttributeError)):
-        render(mysql_type, value, flags=flags, sql_type="float" if mysql_type == 4 else "text")
+        render(mysql_type, value, is_bytes=is_bytes, sql_type="float" if mysql_type == 4 else "text")
 
 
 def test_a_column_that_cannot_be_null_refuses_null() -> None:
     with pytest.raises(TypeError):
-        literal_of(column("int", nullable=False), 3, 0)(None)
+        literal_of(column("int", nullable=False), 3)(None)
 
 
 def test_a_type_that_the_protocol_does_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match="200"):
-        literal_of(column(), 200, 0)
+        literal_of(column(), 200)
 
 
 def test_the_dialect_crosses_to_executors_and_renders_many_rows_at_once() -> None:

@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
-from applier.model.events import Flag
 from applier.planner import unique_names
+from applier.sources.column_flags import Flag
 from tests.builders.planning import (
     BLOB,
     INT,

@@ -1,13 +1,13 @@
 """What one range shows of repeated rows: its promises between rows of tables without a key, steps back, rows below the floor."""
 
-from applier.model.events import ColumnShape, Shape
 from applier.model.range_report import RepeatPoint
+from applier.sources.column_flags import shape_of
 from applier.sources.port import PlacedRows
 from applier.tasks.range_summary import RepeatPoints
 
-KEYLESS, KEYED = Shape("s", "t", (ColumnShape("n", 3, 65),)), Shape("s", "k", (ColumnShape("n", 3, 11),))
+KEYLESS, KEYED = shape_of("s", "t", (("n", 3, 65),)), shape_of("s", "k", (("n", 3, 11),))
 
-OTHER, TABLE = Shape("s", "other", (ColumnShape("n", 3, 65),)), KEYLESS.name.fold()
+OTHER, TABLE = shape_of("s", "other", (("n", 3, 65),)), KEYLESS.name.fold()
 
 
 def placed(*rows):

@@ -7,7 +7,7 @@ import pytest
 import stamina
 
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
-from applier.model.events import ColumnShape, Flag, Shape, TableName
+from applier.model.events import ColumnShape, KnownKeys, Shape, TableName
 from applier.sources.open_protocol import image_decoder
 from applier.sources.open_protocol.image_codec import encode_image
 from applier.upstream import row_lookup
@@ -15,8 +15,7 @@ from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.tidb import tidb_server
 
-KEY = int(Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.BINARY)
-PLACEHOLDER = Shape("shop", "orders", (ColumnShape("id", 8, KEY),), placeholder=True)
+PLACEHOLDER = Shape("shop", "orders", (ColumnShape("id", 8),), KnownKeys(handle=("id",)), placeholder=True)
 TYPES = {
     "id": "bigint(20)", "tiny": "tinyint(3) unsigned", "big": "bigint(20) unsigned", "year": "year(4)", "f": "float", "d": "double",
     "price": "decimal(65,30)", "state": "enum('a','b')", "marks": "set('x','y')", "bits": "bit(64)", "at": "timestamp(6)", "day": "date",
@@ -74,16 +73,15 @@ def test_what_was_read_goes_through_an_image_unchanged(upstream):
             assert tuple(image_decoder(part.shape)(encode_image(part.shape, values))) == tuple(values)
 
 
-def test_flags_say_what_the_wire_would_say(upstream):
+def test_a_shape_tells_what_the_wire_would_tell(upstream):
     upstream.tables["shop", "orders"].unique["by_name"] = ("name", "state")
     upstream.write(10, "shop", "orders", **ROW)
     (part,) = lookup_of(upstream).rows(PLACEHOLDER, [[1]], 20)
-    flags = {column.name: Flag(column.flags) for column in part.shape.columns}
-    assert flags["id"] == Flag.HANDLE_KEY | Flag.PRIMARY_KEY | Flag.BINARY
-    assert flags["big"] == Flag.BINARY | Flag.NULLABLE | Flag.UNSIGNED
-    assert (flags["name"], flags["state"]) == (Flag.NULLABLE | Flag.UNIQUE_KEY,) * 2
-    assert flags["raw"] == flags["blob"] == Flag.BINARY | Flag.NULLABLE
-    assert flags["stored"] == Flag.BINARY | Flag.NULLABLE | Flag.GENERATED
+    columns = {column.name: column for column in part.shape.columns}
+    assert part.shape.keys == KnownKeys(handle=("id",), primary=("id",), unique=("state", "name"), identifying=("id",))
+    assert [name for name, column in columns.items() if column.is_bytes] == ["raw", "fixed", "blob"]
+    assert [name for name, column in columns.items() if column.is_unsigned] == ["tiny", "big"]
+    assert [name for name, column in columns.items() if column.is_generated] == ["stored"]
     assert not part.shape.placeholder
 
 
@@ -112,7 +110,8 @@ def test_d22_keys_and_names_are_quoted(upstream, key):
     upstream.create(1, "sh`op", "or'ders", {"na`me": "varchar(30)", "raw": "varbinary(9)", "n": "int(11)"}, ["na`me", "raw"])
     upstream.write(10, "sh`op", "or'ders", **{"na`me": key, "raw": b"\xff'\\", "n": 7})
     upstream.write(10, "sh`op", "or'ders", **{"na`me": "other", "raw": b"", "n": 8})
-    shape = Shape("sh`op", "or'ders", (ColumnShape("na`me", 15, 2), ColumnShape("raw", 15, 3)), placeholder=True)
+    columns = ColumnShape("na`me", 15), ColumnShape("raw", 15, is_bytes=True)
+    shape = Shape("sh`op", "or'ders", columns, KnownKeys(handle=("na`me", "raw")), placeholder=True)
     assert looked_up(upstream, [[key, b"\xff'\\"], ["absent", b""]], 20, shape) == {0: {"na`me": key, "raw": b"\xff'\\", "n": 7}}
 
 
@@ -259,7 +258,7 @@ def test_a_table_that_no_changefeed_would_send_needs_an_operator(upstream, types
 def test_a_key_that_no_statement_can_hold_names_the_limit(upstream):
     upstream.variables["max_allowed_packet"] = "1024"
     upstream.create(1, "shop", "other", {"id": "varchar(5000)"}, ["id"])
-    shape = Shape("shop", "other", (ColumnShape("id", 15, 2),), placeholder=True)
+    shape = Shape("shop", "other", (ColumnShape("id", 15),), KnownKeys(handle=("id",)), placeholder=True)
     with pytest.raises(SourceError) as raised:
         looked_up(upstream, [["x" * 2000]], 20, shape)
     assert "max_allowed_packet" in raised.value.remedy

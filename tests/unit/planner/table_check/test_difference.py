@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.model.events import ColumnShape, Flag, FoldedName, Shape, TableName
+from applier.model.events import UNKNOWN_KEYS, FoldedName, Shape, TableName
 from applier.planner.table_check import (
     Acceptance,
     DifferenceKind,
@@ -14,6 +14,7 @@ from applier.planner.table_check import (
     extra_unique_index,
     unique_index_difference,
 )
+from applier.sources.column_flags import Flag, shape_of
 
 ORDERS = TableName("shop", "orders")
 PK = int(Flag.HANDLE_KEY | Flag.PRIMARY_KEY)
@@ -21,7 +22,7 @@ U = int(Flag.UNIQUE_KEY)
 
 
 def shape(**flags: int) -> Shape:
-    return Shape("shop", "orders", tuple(ColumnShape(name, 15, bits) for name, bits in flags.items()))
+    return shape_of("shop", "orders", tuple((name, 15, bits) for name, bits in flags.items()))
 
 
 def extra(of: Shape, *columns: str) -> bool:
@@ -120,6 +121,16 @@ def test_a_row_without_flags_makes_an_index_extra_unless_it_is_the_handle_key() 
     of = shape(id=int(Flag.HANDLE_KEY), email=0)
     assert not extra(of, "id")
     assert extra(of, "email")
+
+
+def test_a_format_that_names_no_unique_index_leaves_each_to_be_explained() -> None:
+    of = shape(id=PK, email=U)
+    silent = of._replace(keys=of.keys._replace(unique=None))
+    assert extra(silent, "email")
+    assert not extra(silent, "id", "email")
+    assert extra(of._replace(keys=UNKNOWN_KEYS), "id")
+    assert "source.upstream" in unique_index_difference("u", is_told=False).remedy
+    assert "source.upstream" not in unique_index_difference("u").remedy
 
 
 def test_a_unique_index_difference_names_the_index() -> None:

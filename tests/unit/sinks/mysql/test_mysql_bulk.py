@@ -2,27 +2,25 @@
 
 import pytest
 
-from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import BulkDialect, WireColumn
 from applier.sinks.mysql.bulk_load import LOAD_BYTES
 from applier.sinks.mysql.dialect import MysqlDialect
 
-BINARY = int(Flag.BINARY)
 DIALECT = MysqlDialect()
 
 
-def column(sql_type, mysql_type, flags=0, *, name="c", nullable=True, labels=()):
+def column(sql_type, mysql_type, *, is_bytes=False, name="c", nullable=True, labels=()):
     binary = "blob" in sql_type or "binary" in sql_type
     described = ColumnDescription(
         name=name, sql_type=sql_type, nullable=nullable, labels=labels, binary=binary, is_set=sql_type.startswith("set")
     )
-    return WireColumn(described, mysql_type, flags)
+    return WireColumn(described, mysql_type, is_bytes)
 
 
-NUMBER = column("bigint(20)", 8, BINARY, nullable=False)
+NUMBER = column("bigint(20)", 8, is_bytes=True, nullable=False)
 TEXT = column("varchar(20)", 15)
-BLOB = column("blob", 252, BINARY)
+BLOB = column("blob", 252, is_bytes=True)
 
 
 def lines(columns, *rows):
@@ -89,7 +87,7 @@ def test_floats_are_texts_that_are_read_as_the_same_32_bits(value, text):
     ("kind", "value"),
     [
         (column("char(3)", 254), "a "),
-        (column("binary(3)", 254, BINARY), b"a"),
+        (column("binary(3)", 254, is_bytes=True), b"a"),
         (column("datetime", 12), "2020-01-01 00:00:00.5"),
         (column("datetime(3)", 12), "2020-01-01 00:00:00.0001"),
         (column("enum('a')", 247, labels=("a",)), 2),
@@ -116,7 +114,7 @@ def test_a_value_that_needs_more_care_is_left_to_replace(kind, value):
         column("inet6", 15),
         column("varchar(20)", 3),
         column("varbinary(20)", 15),
-        column("varchar(20)", 15, BINARY),
+        column("varchar(20)", 15, is_bytes=True),
     ],
 )
 def test_a_type_that_is_not_proven_is_not_loaded(kind):
@@ -126,7 +124,7 @@ def test_a_type_that_is_not_proven_is_not_loaded(kind):
 def test_the_statement_leaves_nothing_to_the_servers_settings():
     columns = [
         column("bigint(20)", 8, name="id"),
-        column("blob", 252, BINARY, name="b`b"),
+        column("blob", 252, is_bytes=True, name="b`b"),
         column("bit(3)", 16, name="bits"),
         column("enum('a')", 247, labels=("a",), name="e"),
     ]

@@ -3,11 +3,9 @@
 import pytest
 
 from applier.model.errors import NeedsOperator, RowRefused
-from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.fitting import fitting_literal_of
 
-BINARY = int(Flag.BINARY)
 BLOBS = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 TYPES = {
     1: "TINYINT",
@@ -35,8 +33,8 @@ def column(sql_type: str, *, nullable: bool = True, labels: tuple[str, ...] = ()
     return ColumnDescription(name="c", sql_type=sql_type, nullable=nullable, labels=labels, binary=binary)
 
 
-def render(sql_type: str, mysql_type: int, value: object, flags: int = 0, *, nullable: bool = True) -> str:
-    return fitting_literal_of(column(sql_type, nullable=nullable), mysql_type, flags)(value)
+def render(sql_type: str, mysql_type: int, value: object, *, is_bytes: bool = False, nullable: bool = True) -> str:
+    return fitting_literal_of(column(sql_type, nullable=nullable), mysql_type, is_bytes=is_bytes)(value)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +71,7 @@ def render(sql_type: str, mysql_type: int, value: object, flags: int = 0, *, nul
 )
 def test_values_of_another_kind_need_the_operator_with_both_types(mysql_type: int, sql_type: str) -> None:
     with pytest.raises(NeedsOperator) as caught:
-        fitting_literal_of(column(sql_type), mysql_type, 0)
+        fitting_literal_of(column(sql_type), mysql_type)
     assert caught.value.exit_code == 6
     facts = caught.value.facts
     assert (facts["column"], facts["sink_type"], facts["upstream_type"]) == ("c", sql_type, TYPES[mysql_type])
@@ -83,18 +81,18 @@ def test_values_of_another_kind_need_the_operator_with_both_types(mysql_type: in
 @pytest.mark.parametrize("sql_type", ["enum('a','b')", "set('a')", "int", "json", "datetime", "uuid", "varbinary(9)"])
 def test_text_goes_into_text_only(sql_type: str) -> None:
     with pytest.raises(NeedsOperator, match="upstream_type=text"):
-        fitting_literal_of(column(sql_type), 15, 0)
+        fitting_literal_of(column(sql_type), 15)
 
 
 @pytest.mark.parametrize("sql_type", ["varchar(9)", "text", "int", "json"])
 def test_bytes_go_into_bytes_only(sql_type: str) -> None:
     with pytest.raises(NeedsOperator, match="upstream_type=binary string"):
-        fitting_literal_of(column(sql_type), 15, BINARY)
+        fitting_literal_of(column(sql_type), 15, is_bytes=True)
 
 
 def test_a_column_that_the_server_calls_binary_holds_bytes_whatever_its_type_is_called() -> None:
     named = ColumnDescription(name="c", sql_type="varchar(9)", nullable=True, binary=True)
-    assert fitting_literal_of(named, 15, BINARY)(b"a") == "x'61'"
+    assert fitting_literal_of(named, 15, is_bytes=True)(b"a") == "x'61'"
 
 
 @pytest.mark.parametrize(
@@ -157,10 +155,10 @@ def test_spaces_at_the_end_are_refused_by_char_only() -> None:
 
 def test_a_short_value_is_refused_by_binary_only() -> None:
     with pytest.raises(RowRefused, match="pads values to 3 bytes"):
-        render("binary(3)", 15, b"ab", BINARY)
-    assert render("binary(3)", 254, b"ab\0", BINARY) == "x'616200'"
-    assert render("binary(3)", 254, None, BINARY) == "NULL"
-    assert render("varbinary(3)", 254, b"ab", BINARY) == "x'6162'"
+        render("binary(3)", 15, b"ab", is_bytes=True)
+    assert render("binary(3)", 254, b"ab\0", is_bytes=True) == "x'616200'"
+    assert render("binary(3)", 254, None, is_bytes=True) == "NULL"
+    assert render("varbinary(3)", 254, b"ab", is_bytes=True) == "x'6162'"
 
 
 def test_digits_behind_the_point_are_refused_by_a_column_that_rounds() -> None:

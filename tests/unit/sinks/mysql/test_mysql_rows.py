@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.model.errors import NeedsOperator
-from applier.model.events import Flag
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
@@ -19,15 +18,14 @@ from applier.sinks.mysql.row import rows_text_of
 from tests.integration.literal_case import CASES, Case
 
 MOST_BYTES = 10_000_000
-BINARY = int(Flag.BINARY)
 LITERAL = r"(?:NULL|x'(?:[0-9a-f]{2})*'|'(?:[^'\\]|\\.)*'|[-+.0-9e]+)"
 ROW = rf"\({LITERAL}(?:,{LITERAL})*\)"
 ESCAPES = {"\\0": "\0", "\\'": "'", "\\\\": "\\"}
 
 
-def wire(mysql_type: int, sql_type: str, flags: int = 0, **more: Any) -> WireColumn:
-    facts: dict[str, Any] = {"nullable": True, "binary": bool(flags & BINARY)} | more
-    return WireColumn(ColumnDescription(name="c", sql_type=sql_type, **facts), mysql_type, flags)
+def wire(mysql_type: int, sql_type: str, *, is_bytes: bool = False, **more: Any) -> WireColumn:
+    facts: dict[str, Any] = {"nullable": True, "binary": is_bytes} | more
+    return WireColumn(ColumnDescription(name="c", sql_type=sql_type, **facts), mysql_type, is_bytes)
 
 
 def labels_of(sql_type: str) -> tuple[str, ...]:
@@ -36,7 +34,7 @@ def labels_of(sql_type: str) -> tuple[str, ...]:
 
 def wire_of(case: Case) -> WireColumn:
     labels = labels_of(case.sql_type)
-    return wire(case.mysql_type, case.sql_type, case.flags, labels=labels, is_set=case.sql_type.startswith("set"))
+    return wire(case.mysql_type, case.sql_type, is_bytes=case.is_bytes, labels=labels, is_set=case.sql_type.startswith("set"))
 
 
 def at_once(columns: Sequence[WireColumn], *rows: tuple[Any, ...]) -> str | None:
@@ -45,7 +43,7 @@ def at_once(columns: Sequence[WireColumn], *rows: tuple[Any, ...]) -> str | None
 
 
 def one_by_one(columns: Sequence[WireColumn], *rows: tuple[Any, ...]) -> str:
-    functions = [fitting_literal_of(*column) for column in columns]
+    functions = [fitting_literal_of(column.column, column.mysql_type, is_bytes=column.is_bytes) for column in columns]
     return ",".join(f"({','.join(literal(value) for literal, value in zip(functions, row, strict=True))})" for row in rows)
 
 
@@ -107,7 +105,7 @@ INT, NAME, AMOUNT, SCORE, RAW = (
     wire(15, "varchar(9)"),
     wire(246, "decimal(9,2)"),
     wire(5, "double"),
-    wire(15, "blob", BINARY),
+    wire(15, "blob", is_bytes=True),
 )
 
 
@@ -147,7 +145,7 @@ def test_a_column_that_needs_care_does_not_slow_down_the_others(values: tuple[An
         (wire(12, "datetime(3)"), "2020-01-01 10:00:00.1234"),
         (wire(254, "char(9)"), "a "),
         (wire(254, "char(9)"), " "),
-        (wire(254, "binary(3)", BINARY), b"ab"),
+        (wire(254, "binary(3)", is_bytes=True), b"ab"),
         (wire(5, "double(5,1)"), 1.25),
         (wire(7, "timestamp", nullable=False), None),
         (wire(3, "int", nullable=False), None),
@@ -158,7 +156,7 @@ def test_a_column_that_needs_care_does_not_slow_down_the_others(values: tuple[An
         (wire(5, "double"), float("inf")),
         (wire(15, "varchar(9)"), 7),
         (wire(15, "varchar(9)"), b"x"),
-        (wire(15, "blob", BINARY), "x"),
+        (wire(15, "blob", is_bytes=True), "x"),
         (wire(6, "int"), 1),
     ],
 )
@@ -171,7 +169,13 @@ def test_what_is_refused_one_by_one_leaves_the_whole_group(column: WireColumn, v
 
 
 def test_what_fits_is_taken() -> None:
-    columns = [wire(12, "datetime"), wire(11, "time(3)"), wire(254, "char(9)"), wire(15, "varchar(9)"), wire(254, "binary(2)", BINARY)]
+    columns = [
+        wire(12, "datetime"),
+        wire(11, "time(3)"),
+        wire(254, "char(9)"),
+        wire(15, "varchar(9)"),
+        wire(254, "binary(2)", is_bytes=True),
+    ]
     rows = [("2020-01-01 10:00:00", "10:00:00.123", "a", "b.", b"ab"), ("2020-01-01 10:00:00.0", "10:00:00.120", "", "b ", None)]
     assert at_once(columns, *rows) == (
         "('2020-01-01 10:00:00','10:00:00.123','a','b.',x'6162'),('2020-01-01 10:00:00.0','10:00:00.120','','b ',NULL)"

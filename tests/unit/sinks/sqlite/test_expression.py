@@ -46,7 +46,7 @@ def value_of(file, definition):
     file.ddl(TABLE.format(f"`g` {definition}"))
     description = file.described()
     columns = description.columns[: len(ROW)]
-    literals = [SqliteDialect().literal(column, kind, 0)(value) for column, kind, value in zip(columns, TYPES, ROW, strict=True)]
+    literals = [SqliteDialect().literal(column, kind)(value) for column, kind, value in zip(columns, TYPES, ROW, strict=True)]
     names = [column.name for column in columns]
     for text, _ in SqliteDialect().replaces(description, names, ["(" + ",".join(literals) + ")"]):
         file.connection.execute(text)

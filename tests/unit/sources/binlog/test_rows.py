@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
-from applier.model.events import MARKER_IMAGE, Flag, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
+from applier.model.events import MARKER_IMAGE, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
 from applier.model.position import Place
 from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog import image_code
@@ -19,6 +19,7 @@ from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, deco
 from applier.sources.binlog.position import STREAM
 from applier.sources.binlog.rows_event import OPERATIONS
 from applier.sources.binlog.table_map import TABLE_ID_BYTES
+from applier.sources.column_flags import Flag
 from applier.sources.port import EventHead, PlacedEvent, PlacedRows, Record, Unplaced
 
 RECORDS = [json.loads(line) for line in Path("tests/data/binlog/rows.jsonl").read_text().splitlines()]

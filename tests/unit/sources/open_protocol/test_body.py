@@ -42,7 +42,7 @@ def test_row_without_images_or_with_contradicting_ones_is_refused(body):
 def test_last_of_repeated_images_and_columns_counts():
     body = b'{"u":{"id":{"t":3,"f":11,"v":1},"id":{"t":8,"f":11,"v":2}},"u":{"id":{"t":3,"f":11,"v":3,"v":4}}}'
     assert read_row(body).after["id"].value == 4
-    assert read_image(b'{"id":{"t":3,"f":11,"v":1},"id":{"t":8,"f":11,"v":2}}')["id"] == (8, 11, 2)
+    assert read_image(b'{"id":{"t":3,"f":11,"v":1},"id":{"t":8,"f":11,"v":2}}')["id"] == (8, 11, 2, True)
 
 
 @pytest.mark.parametrize("image", [b'"x"', b"5", b"[]", b'{"id":5}', b'{"\xff":{"t":3,"f":11,"v":1}}'])

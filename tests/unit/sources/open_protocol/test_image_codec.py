@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.model.events import ColumnShape, Shape
+from applier.sources.column_flags import shape_of
 from applier.sources.open_protocol import image_decoder
 from applier.sources.open_protocol.matcher import compile_matcher
 from applier.sources.open_protocol.value import VALUE_CLASSES
@@ -11,7 +11,7 @@ from tests.builders.wire import column, dump
 
 
 def shape(*columns):
-    return Shape("shop", "orders", tuple(ColumnShape(*parts) for parts in columns))
+    return shape_of("shop", "orders", columns)
 
 
 def decode(mysql_type, flags, wire):

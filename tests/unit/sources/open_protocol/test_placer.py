@@ -6,8 +6,9 @@ import lz4.frame
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind, Shape
+from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind
 from applier.model.position import Offset, Place, Stream
+from applier.sources.column_flags import shape_of
 from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder, row_run
 from applier.sources.open_protocol import row_run as row_head
 from applier.sources.open_protocol.value import VALUE_CLASSES
@@ -42,7 +43,7 @@ def order(number, note="x"):
 def test_insert_is_an_upsert_with_the_image_as_it_came():
     (row,) = place_twice({"u": order(1)})
     assert isinstance(row, PlacedRow)
-    assert row == (TS, RowKind.UPSERT, Shape("shop", "orders", (("id", 3, 11), ("note", 15, 64))), row.key, dump(order(1)))
+    assert row == (TS, RowKind.UPSERT, shape_of("shop", "orders", (("id", 3, 11), ("note", 15, 64))), row.key, dump(order(1)))
     assert decode_key(row.key) == [1]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.model.events import ColumnShape, Shape
+from applier.sources.column_flags import shape_of
 from applier.sources.open_protocol import image_decoder
 from applier.sources.open_protocol.image_codec import images_decoder
 from applier.sources.open_protocol.record import read_image
@@ -11,10 +11,10 @@ from applier.sources.open_protocol.record import read_image
 @pytest.mark.parametrize("flags", [1, 65])
 @pytest.mark.parametrize("number", ["-0", "-0.0", "-0e0"])
 def test_a_zero_keeps_its_sign_alone_and_among_others(number, flags):
-    columns = (ColumnShape("v", 5, flags), ColumnShape("n", 3, 1))
+    columns = (("v", 5, flags), ("n", 3, 1))
     image = f'{{"v":{{"t":5,"f":{flags},"v":{number}}},"n":{{"t":3,"f":1,"v":0}}}}'.encode()
     other = image.replace(number.encode(), b"-0.5")
-    shape = Shape("shop", "orders", columns)
+    shape = shape_of("shop", "orders", columns)
     for _ in range(300):  # until the decoder is compiled
         assert repr(list(image_decoder(shape)(image))) == "[-0.0, 0]"
         assert [repr(list(column)) for column in images_decoder(shape)([other, image, image])] == ["[-0.5, -0.0, -0.0]", "[0, 0, 0]"]

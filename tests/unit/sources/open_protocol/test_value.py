@@ -63,7 +63,7 @@ def test_floats_may_be_written_as_integers(wire, value):
     ],
 )
 def test_handle_member_counts_only_without_flags(members, flags):
-    assert read_column("c", {"t": 3, "v": 1, **members}) == Column(3, flags, 1)
+    assert read_column("c", {"t": 3, "v": 1, **members}) == Column(3, flags, 1, bool(flags & 2))
 
 
 @pytest.mark.parametrize(
