@@ -130,7 +130,9 @@ def examine_events(
 
 def _read_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
     tolerated = config.source.on_unreadable is OnRejectedEvent.QUARANTINE
-    for error in tail.failures[:MOST_NAMED]:
+    # A topic of another protocol fails the same way at each record.
+    first = {(error.message, error.facts.get("topic")): error for error in reversed(tail.failures)}
+    for error in list(reversed(first.values()))[:MOST_NAMED]:
         level = Severity.WARNING if tolerated and isinstance(error, ProtocolError) else Severity.ERROR
         yield of_error(READ, error, level=level)
     if not tail.failures:

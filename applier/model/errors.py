@@ -88,21 +88,40 @@ _SKIP_OR_QUARANTINE = (
 _UNREADABLE = Remedy(
     "record.skip-or-quarantine-record", f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
 )
-OTHER_PROTOCOL = Remedy(
-    "record.use-open-protocol",
-    "Set protocol=open-protocol in the changefeed's sink URI, use a new topic, and create the replica again from a dump. If others write "
-    f"to the topic too: {_SKIP_OR_QUARANTINE}",
+_AGAIN = "Use a new topic, and create the replica again from a dump"
+_FOREIGN_WRITERS = f"If others write to the topic too: {_SKIP_OR_QUARANTINE}"
+
+
+def source_protocol(name: str) -> Remedy:
+    """Return the remedy for records of a protocol that is read, but is not the configured one."""
+    text = f'The changefeed writes protocol={name}: set protocol = "{name}" under [source]. {_FOREIGN_WRITERS}'
+    return Remedy("record.set-source-protocol", text)
+
+
+def readable_protocol(lacks: str) -> Remedy:
+    """Return the remedy for records of a protocol that cannot be applied. ``lacks``: why."""
+    text = (
+        f"{lacks}. Set protocol=open-protocol in the changefeed's sink URI (or simple, or canal-json with enable-tidb-extension=true). "
+        f"{_AGAIN}. {_FOREIGN_WRITERS}"
+    )
+    return Remedy("record.use-open-protocol", text)
+
+
+TIDB_EXTENSION = Remedy(
+    "record.enable-tidb-extension",
+    "Set enable-tidb-extension=true in the changefeed's sink URI: without it there is no commit timestamp and no watermark. "
+    f"{_AGAIN}. {_FOREIGN_WRITERS}",
 )
 _NO_PROTOCOL = Remedy(
     "record.check-topic-is-changefeed",
-    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, it is not a changefeed's: source.topics or source.brokers names "
-    "another one, or its records need protocol=open-protocol in the changefeed's sink URI",
+    f"{_SKIP_OR_QUARANTINE}. If no record of the topic can be read, it is not a changefeed's: source.topics or "
+    "source.bootstrap_servers names another one, or the changefeed writes another protocol than source.protocol says",
 )
 _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 
 
 class ProtocolError(SourceError):
-    """A record that is not the Open Protocol. ``facts['kind']`` is one of the kinds of tests/data/vectors."""
+    """A record that is not of the protocol that is read. ``facts['kind']`` is one of the kinds of tests/data/vectors."""
 
     def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: str = "", **facts: Any) -> None:
         super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(kind, _UNREADABLE), **facts)

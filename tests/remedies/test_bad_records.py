@@ -49,13 +49,22 @@ def test_a_damaged_record_is_skipped_whole_by_the_command_of_its_remedy(newcomer
     assert newcomer.rows() == [(2, "new")]
 
 
-def test_a_record_of_another_protocol_is_named_and_skipped_by_the_command_of_its_remedy(newcomer, feed):
+CANAL = b'{"isDdl": false, "es": 5, "database": "d", "table": "t", "type": "INSERT", "data": [{"a": "1"}]%s}'
+FOREIGN = {
+    "canal-json without enable-tidb-extension": CANAL % b"",
+    "canal-json": CANAL % b', "_tidb": {"commitTs": 5}',
+    "debezium": b'{"payload": {}}',
+}
+
+
+@pytest.mark.parametrize("protocol", FOREIGN)
+def test_a_record_of_another_protocol_is_named_and_skipped_by_the_command_of_its_remedy(newcomer, feed, protocol):
     feed.write(order(21, 1))
-    feed.write_raw(None, b'{"isDdl": false, "es": 5, "database": "d", "table": "t", "type": "INSERT", "data": [{"a": "1"}]}')
+    feed.write_raw(None, FOREIGN[protocol])
     feed.write(order(22, 2))
     feed.everywhere(resolved(30))
     said = newcomer.fails("catchup", 3)
-    assert "the record is canal-json without enable-tidb-extension, not Open Protocol" in said.stderr
+    assert f"the record is {protocol}, not Open Protocol" in said.stderr
     newcomer.follow(said, only="skip")
     newcomer.succeeds("catchup")
     assert newcomer.rows() == [(1, "new"), (2, "new")]

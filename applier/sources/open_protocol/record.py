@@ -25,7 +25,7 @@ from applier.sources.open_protocol.value import read_column, with_signed_zeros
 from applier.sources.port import EventHead
 from applier.sources.selected_events import located
 from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
-from applier.sources.ticdc.foreign_record import refuse_foreign
+from applier.sources.ticdc.foreign_record import OPEN_PROTOCOL, refuse_other
 from applier.sources.ticdc.json_text import is_valid_text, parse, parse_object, refuse
 
 VERSION = (1).to_bytes(8, "big")
@@ -43,7 +43,7 @@ def split_record(key: bytes | None, value: bytes | None) -> list[tuple[bytes, by
         return _split_record(key, value)
     except ProtocolError as error:
         # Maxwell's records have the key of an empty batch: any fault may be another protocol.
-        raise refuse_foreign(key, value) or error from None
+        raise refuse_other(OPEN_PROTOCOL, key, value) or error from None
 
 
 def _split_record(key: bytes | None, value: bytes | None) -> list[tuple[bytes, bytes | None]]:

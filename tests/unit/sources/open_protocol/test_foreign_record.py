@@ -11,7 +11,8 @@ from applier.model.position import Offset, Stream
 from applier.sources.open_protocol import decode_record
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Record
-from tests.builders.wire import VERSION
+from applier.sources.ticdc.foreign_record import refuse_other
+from tests.builders.wire import VERSION, head, record
 
 CANAL = {
     "id": 0, "database": "d", "table": "t", "pkNames": ["a"], "isDdl": False, "type": "UPDATE", "es": 1, "ts": 2, "sql": "",
@@ -42,8 +43,17 @@ FOREIGN = [
     ("debezium", text({"payload": {"a": 1}, "schema": {}}), text(DEBEZIUM)),
     ("maxwell", VERSION, text(MAXWELL)),
     ("maxwell", text({"database": "d"}), text(MAXWELL | {"type": "table-create"})),
+    ("csv", None, b'"I","employee","hr",433305438660591626,101,"Smith","Bob"'),
+    ("csv", None, b"D,employee,hr,433305438660591626,101"),
 ]
+FIRST_WORDS = {
+    "canal-json": 'The changefeed writes protocol=canal-json: set protocol = "canal-json" under [source].',
+    "simple (JSON)": 'The changefeed writes protocol=simple: set protocol = "simple" under [source].',
+    "simple (Avro)": 'The changefeed writes protocol=simple: set protocol = "simple" under [source].',
+    "canal-json without enable-tidb-extension": "Set enable-tidb-extension=true in the changefeed's sink URI: ",
+}
 NOT_KNOWN = [
+    (None, b'"I", said nobody'),
     (b"garbage", b"more garbage"),
     (None, None),
     (None, b""),
@@ -61,14 +71,25 @@ def test_a_record_of_another_protocol_is_named(protocol, key, value):
         decode_record(key, value)
     assert caught.value.message == f"the record is {protocol}, not Open Protocol"
     assert caught.value.facts["kind"] == "version"
-    assert caught.value.remedy.startswith("Set protocol=open-protocol in the changefeed's sink URI")
+    assert caught.value.remedy.startswith(FIRST_WORDS.get(protocol, "It "))
+    assert ("protocol=open-protocol in the changefeed's sink URI" in caught.value.remedy) is (protocol not in FIRST_WORDS)
+
+
+@pytest.mark.parametrize(("protocol", "key", "value"), [*FOREIGN, ("Open Protocol", *record((head(5), {"d": {}})))])
+@pytest.mark.parametrize("reads", ["canal-json", "simple"])
+def test_each_reader_names_what_it_cannot_read(reads, protocol, key, value):
+    error = refuse_other(reads, key, value)
+    if protocol.startswith(reads) and "without" not in protocol:
+        assert error is None  # its own decoder says what is wrong with it
+    else:
+        assert error.message == f"the record is {protocol}, not {reads}"
 
 
 @pytest.mark.parametrize(("key", "value"), NOT_KNOWN)
 def test_a_record_of_no_known_protocol_is_not_named(key, value):
     with pytest.raises(ProtocolError, match="does not begin with protocol version 1") as caught:
         decode_record(key, value)
-    assert "names another one" in caught.value.remedy
+    assert "another one" in caught.value.remedy
 
 
 def test_a_listener_names_the_protocol_and_the_place():
