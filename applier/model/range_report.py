@@ -73,6 +73,7 @@ class TableRows(NamedTuple):
     whose values are bytes and not text. ``min_ts``/``max_ts`` bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the
     place to name in a message. ``placeholders``: how many of them are read from upstream before they are written, and then take far more
     than in the cache. ``routed_from``: upstream's name, where it is another one. ``hides_actions``: as in ``Shape``, of any of them.
+    ``tells_indexes``: their format names the members of unique indexes (``KnownKeys.unique``).
     """
 
     name: TableName
@@ -89,6 +90,7 @@ class TableRows(NamedTuple):
     the key is not known); empty where they are the handle key. A column selector may exclude the handle key, but never all unique keys."""
     routed_from: TableName | None = None
     hides_actions: bool = False
+    tells_indexes: bool = True
 
     @property
     def upstream_name(self) -> TableName:

@@ -33,6 +33,7 @@ class TableDescription:
 
     ``unique_keys`` are column names per unique index without prefix lengths, expressions or nullable columns, the primary key first.
     ``unique_indexes`` are all unique indexes that upstream is not known to have: rows are compared with them.
+    ``explained_indexes``: the others.
     """
 
     schema: str
@@ -42,6 +43,7 @@ class TableDescription:
     unique_keys: tuple[tuple[str, ...], ...]
     primary_key: tuple[str, ...] = ()
     unique_indexes: tuple[UniqueIndex, ...] = ()
+    explained_indexes: tuple[UniqueIndex, ...] = ()
     early_columns: frozenset[str] = frozenset()
     """Casefolded names of columns that a DDL behind the rows adds: rows may carry them already, with the value that the DDL gives them."""
 

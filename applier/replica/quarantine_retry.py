@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.model.chunk import Chunk, pack
-from applier.model.errors import Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
+from applier.model.errors import ApplierError, Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
 from applier.model.events import DdlEvent, FoldedName, PlacedRow, RowKind, Shape, TableName
 from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
@@ -18,8 +18,11 @@ from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_late
 from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, reported_key, unique_names
 from applier.planner.catalogue import TableDescription
-from applier.planner.column_match import is_partial
+from applier.planner.column_match import Origin, is_partial
+from applier.planner.compaction import KeyReaders
+from applier.planner.final_rows import Key, RowPlace
 from applier.planner.port import Statement
+from applier.planner.rendering import image_keys
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, rekeyed_tables
 from applier.sinks.port import Sink
@@ -51,11 +54,6 @@ class QuarantinedRow:
     offset: int
     index: int
 
-    @property
-    def identity(self) -> tuple[FoldedName, bytes]:
-        """The row's table and handle key."""
-        return self.placed.shape.name.fold(), self.placed.key
-
     def version(self, *, keeps_order: bool) -> tuple[int, ...]:
         """When it was written.
 
@@ -67,14 +65,19 @@ class QuarantinedRow:
 
 
 def refuse_later_events(
-    source: Source, place: EventPlace, rows: Collection[QuarantinedRow], positions: Mapping[Stream, StreamPosition]
+    source: Source,
+    place: EventPlace,
+    rows: Collection[QuarantinedRow],
+    positions: Mapping[Stream, StreamPosition],
+    keys: Mapping[FoldedName, KeyReaders] | None = None,
 ) -> None:
     """Refuse a retry if the source holds a later event about one of ``rows``, or may hold one. NeedsOperator names it.
 
-    ``positions``: up to where the replica has applied the streams.
+    ``positions``: up to where the replica has applied the streams. ``keys``: how keys are read from the images of tables whose key the
+    rows do not tell.
     """
     ranges = _applied_since(place, positions) if source.decoder.keeps_order else _written_since(source, place, rows)
-    search = _NewerRowSearch(place, rows, keeps_order=source.decoder.keeps_order)
+    search = _NewerRowSearch(place, rows, keys or {}, keeps_order=source.decoder.keeps_order)
     placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
     is_there = not source.decoder.keeps_order
     for range_id, records in read_whole(source.reader, ranges):
@@ -124,10 +127,12 @@ def _written_since(source: Source, place: EventPlace, rows: Collection[Quarantin
 class _NewerRowSearch:
     """Compares what the topics hold with the rows of one event."""
 
-    def __init__(self, place: EventPlace, rows: Collection[QuarantinedRow], *, keeps_order: bool) -> None:
-        self._place, self._keeps_order = place, keeps_order
-        self._versions = {row.identity: row.version(keeps_order=keeps_order) for row in rows}
-        self._keys = {row.identity[0]: key_names(row.placed.shape) for row in rows}
+    def __init__(
+        self, place: EventPlace, rows: Collection[QuarantinedRow], readers: Mapping[FoldedName, KeyReaders], *, keeps_order: bool
+    ) -> None:
+        self._place, self._keeps_order, self._readers = place, keeps_order, readers
+        self._versions = {self._identity(place.stream, row): row.version(keeps_order=keeps_order) for row in rows}
+        self._keys = {row.placed.shape.name.fold(): key_names(row.placed.shape) for row in rows}
         self._since = min(row.placed.commit_ts for row in rows)
 
     def look(self, stream: Stream, offset: Offset, events: Sequence[tuple[int, Placed | Unplaced]]) -> None:
@@ -138,12 +143,21 @@ class _NewerRowSearch:
         for index, event in events:
             if (stream, offset) == self._place[:2] and self._place.event in {index, WHOLE_RECORD}:
                 continue
-            if isinstance(event, PlacedRow) and self._is_later(QuarantinedRow(event, offset, index)):
+            if isinstance(event, PlacedRow) and self._is_later(stream, QuarantinedRow(event, offset, index)):
                 raise self._refusal("a later event has changed the same row", stream, offset)
             if isinstance(event, Unplaced) and index not in with_keys and self._may_be_later(event):
                 raise self._refusal("an unreadable event may have changed the same row", stream, offset)
 
-    def _is_later(self, row: QuarantinedRow) -> bool:
+    def _identity(self, stream: Stream, row: QuarantinedRow) -> tuple[FoldedName, Key]:
+        """Return the row's table and key. ApplierError: its image cannot be read."""
+        placed, table = row.placed, row.placed.shape.name.fold()
+        if table not in self._readers or not placed.shape.has_unknown_key:
+            return table, placed.key
+        origin = Origin(stream, placed.shape)
+        at = RowPlace(origin, placed.commit_ts, row.offset, row.index, placed.key)
+        return table, self._readers[table](origin)(at, placed.image)
+
+    def _is_later(self, stream: Stream, row: QuarantinedRow) -> bool:
         event = row.placed
         table = event.shape.name.fold()
         if table not in self._keys or not may_follow(event.commit_ts, self._since):
@@ -151,7 +165,10 @@ class _NewerRowSearch:
         # Other key columns: the two keys cannot be compared, so the event counts as later.
         if key_names(event.shape) != self._keys[table]:
             return True
-        version = self._versions.get(row.identity)
+        try:
+            version = self._versions.get(self._identity(stream, row))
+        except ApplierError:  # it may be this row
+            return True
         return version is not None and is_later_version(row.version(keeps_order=self._keeps_order), version)
 
     def _may_be_later(self, event: Unplaced) -> bool:
@@ -187,7 +204,7 @@ class QuarantineRetry:
             # Cheapest first: the last one reads the topics, which may take minutes.
             self._check_time(place, rows, progress)
             self._check_ledger(place, rows)
-            refuse_later_events(self._source, place, rows, progress.positions)
+            refuse_later_events(self._source, place, rows, progress.positions, self._sink_keys(place, rows))
         return self._write(place, rows, progress)
 
     def _rows(self, place: EventPlace) -> list[QuarantinedRow]:
@@ -236,10 +253,16 @@ class QuarantineRetry:
                     remedy = Remedy("replica.see-later-ddl", f"{by_hand_remedy(place)}. The DDL: `applier ddl list --ts {ts}`")
                     raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
 
+    def _sink_keys(self, place: EventPlace, rows: Sequence[QuarantinedRow]) -> dict[FoldedName, KeyReaders]:
+        """Return how the sink's key is read from rows that do not tell theirs."""
+        reported = [_reported(row, place.stream) for row in rows if row.placed.shape.has_unknown_key]
+        tables = self._tables.describe(reported) if reported else {}
+        return image_keys(rekeyed_tables(reported, tables), tables, self._source.decoder.image_decoder)
+
     def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
         reported = [_reported(row, place.stream) for row in rows]
-        _refuse_keyless(place, reported)
         tables = self._tables.describe(reported)
+        _refuse_keyless(place, reported, rekeyed_tables(reported, tables))
         for row in rows:
             self._check_other_parts(place, row, tables)
         known = self._tables.new_with_rows(reported, progress)
@@ -301,9 +324,9 @@ class QuarantineRetry:
         return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)
 
 
-def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows]) -> None:
+def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows], rekeyed: Collection[FoldedName]) -> None:
     for table in reported:
-        if table.handle_key == ():
+        if not table.handle_key and (table.handle_key is not None or table.name.fold() not in rekeyed):
             # Later events may have added or taken away equal rows, and none of them says which row it means.
             raise NeedsOperator("the event's table has no key", remedy=by_hand_remedy(place), place=place, table=str(table.name))
 
@@ -321,6 +344,7 @@ def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
         stream,
         unique_columns=unique_names(shape),
         hides_actions=shape.hides_actions,
+        tells_indexes=shape.keys.unique is not None,
     )
 
 

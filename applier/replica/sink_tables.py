@@ -377,7 +377,7 @@ class SinkTables:
                 [table.name for table in missing], {table.name.fold(): {"table": str(table.name), **_place(table)} for table in missing}
             )
             described = self._sink.describe([table.name for table in missing])
-            self._catalogue |= {folded: self._expected(folded, self._compared(folded, table)) for folded, table in described.items()}
+            self._catalogue |= {folded: self._expected(folded, self._compared(names[folded], table)) for folded, table in described.items()}
         return {folded: self._catalogue[folded] for folded in names if folded in self._catalogue}
 
     def ordered(self, tables: Iterable[TableRows], rekeyed: Collection[FoldedName]) -> frozenset[FoldedName]:
@@ -394,17 +394,26 @@ class SinkTables:
         for folded, table in tables.items():
             for index in table.unique_indexes if str(folded) == str(error.facts.get("table", "")).casefold() else ():
                 if index.name == error.facts.get("index") and self._guard.allows_unique_index(folded, index):
-                    rest = replace(table, unique_indexes=tuple(other for other in table.unique_indexes if other != index))
+                    rest = _explained(table, [index])
                     self._catalogue[folded] = rest
                     return {**tables, folded: rest}
         return None
 
-    def _compared(self, folded: FoldedName, table: TableDescription) -> TableDescription:
+    def _compared(self, rows: TableRows, table: TableDescription) -> TableDescription:
+        folded = table.folded
         if self._guard.accepts_unique_indexes(folded):
             table = replace(table, unique_indexes=())
         if self._guard.accepts_generated(folded):
             table = replace(table, columns=tuple(replace(column, computes_otherwise=False) for column in table.columns))
+        if not rows.tells_indexes:
+            # At once, for all of its indexes: otherwise each index of each table would cost one more preparation of a segment.
+            key = frozenset(rows.handle_key or ())
+            table = _explained(table, [index for index in table.unique_indexes if self._is_of_upstream(folded, index, key)])
         return table
+
+    def _is_of_upstream(self, folded: FoldedName, index: UniqueIndex, key: frozenset[str]) -> bool:
+        # Two rows that differ in upstream's key differ in an index that holds it.
+        return bool(key and key <= set(map(str.casefold, index.columns))) or self._guard.allows_unique_index(folded, index)
 
     def new_with_rows(self, tables: Sequence[TableRows], progress: Progress) -> frozenset[FoldedName]:
         """Check the tables of a segment, and return those that the replica has not touched before, to be recorded.
@@ -440,6 +449,12 @@ class SinkTables:
                 if table.fold() in filled:
                     raise refuse_rows_of_others(table)
         return frozenset(table.fold() for table in new)
+
+
+def _explained(table: TableDescription, indexes: Sequence[UniqueIndex]) -> TableDescription:
+    """Return the table with some of its unique indexes known as upstream's."""
+    rest = tuple(index for index in table.unique_indexes if index not in indexes)
+    return replace(table, unique_indexes=rest, explained_indexes=(*table.explained_indexes, *indexes))
 
 
 def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, TableDescription]) -> dict[FoldedName, tuple[str, ...]]:
@@ -494,7 +509,12 @@ def row_keys(sink: Sink, tables: SinkTables, asked: Iterable[TableRows], *, by_t
 
 def _key_of(table: TableDescription, examined: SinkTable, *, by_table: bool) -> KeyAnswer:
     # All unique indexes, not only those that make a key: one with NULLs, a prefix or an expression lets a row replace another one, too.
-    if len(table.unique_indexes) != 1 or len(table.unique_keys) != 1 or examined.folding or (examined.padding and not by_table):
+    if (
+        len(table.unique_indexes) + len(table.explained_indexes) != 1
+        or len(table.unique_keys) != 1
+        or examined.folding
+        or (examined.padding and not by_table)
+    ):
         return None
     key = {name.casefold() for name in table.unique_keys[0]}
     types = [column.sql_type for column in table.columns if column.name.casefold() in key]

@@ -422,6 +422,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         unique_names(shape),
         shape.routed_from,
         shape.hides_actions,
+        shape.keys.unique is not None,
     )
 
 

@@ -15,8 +15,9 @@ from applier.dataframe.place import TopicPlaces
 from applier.dataframe.source import ChangelogSource
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer.options import LogRecord
-from applier.model.errors import ProtocolError
+from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.position import Stream
+from applier.planner.table_check import DifferenceKind
 from applier.run.decoding import decoder_for
 from applier.sinks import registry
 from applier.sinks.registry import register
@@ -28,8 +29,8 @@ from applier.status.health import Health
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
 from tests.line_format.decoder import LineDecoder
-from tests.line_format.encoder import ddl, deleted, put, record, resolved
-from tests.rig.local_replica import STRICT, Replica, sqlite_replica
+from tests.line_format.encoder import ddl, deleted, put, record, resolved, updated
+from tests.rig.local_replica import Replica, sqlite_replica
 from tests.vault import ENTRY
 
 PROTOCOL = "line"
@@ -56,10 +57,10 @@ class Feed:
         self.config = directory / "applier.toml"
         self.write()
 
-    def write(self, source=""):
+    def write(self, source="", accept=""):
         self.config.write_text(
             f'[source]\nprotocol = "{PROTOCOL}"\nbootstrap_servers = "{self.servers}"\ntopics = ["{self.topic}"]\n{source}\n'
-            f'[sink]\nurl = "sqlite:///{self.directory}/replica.db"\n[sink.accept]\n"shop.orders" = ["trigger"]\n'
+            f'[sink]\nurl = "sqlite:///{self.directory}/replica.db"\n[sink.accept]\n"shop.orders" = ["trigger"]\n{accept}\n'
             "[run]\nlock_timeout_s = 0.2\n"
         )
 
@@ -72,7 +73,9 @@ class Feed:
 
     def catch_up(self, *quarantines):
         with self.source() as source:
-            replica = sqlite_replica(self.directory, source, quarantines=frozenset(quarantines), accept=STRICT)
+            replica = sqlite_replica(
+                self.directory, source, quarantines=frozenset(quarantines), accept={"shop.*": (DifferenceKind.TRIGGER,)}
+            )
             return replica.catch_up()
 
     def run(self, command, *options):
@@ -105,6 +108,63 @@ def test_a_replica_catches_up_and_the_commands_show_it(feed, capsys):
     assert feed.run("inspect", "--json", "--partition", 0, "--from", 1, "--limit", 2) == 0
     shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["commit_ts"], one["table"]) for one in shown] == [(20, "orders"), (20, "orders"), (21, "orders"), (22, "orders")]
+
+
+def seat(row, number, who):
+    """Columns of a table whose key the format does not tell."""
+    return {"row": (TEXT, "?", row), "number": (INT, "?", number), "who": (TEXT, "?", who)}
+
+
+SEATS = ddl(
+    12, "shop", "seats", 3, "CREATE TABLE seats (row VARCHAR(9) NOT NULL, number INT NOT NULL, who VARCHAR(20), UNIQUE (row, number))"
+)
+
+
+def test_the_sink_gives_the_key_that_the_format_does_not_tell(feed, capsys):
+    feed.produce([*BEGINNING, SEATS, resolved(13)])
+    feed.produce([put(20, "shop", "seats", **seat("a", number, "ann")) for number in range(5)], [resolved(21)])
+    feed.catch_up()
+    taken = updated(30, "shop", "seats", seat("a", 1, "ann"), seat("a", 1, "bob"))
+    moved = updated(31, "shop", "seats", seat("a", 2, "ann"), seat("b", 2, "ann"))
+    again = put(34, "shop", "seats", **seat("a", 2, "eve"))
+    gone = deleted(33, "shop", "seats", **seat("a", 3, "ann"))
+    feed.produce([taken, moved], [gone, order(33, 1, 5)], [again, resolved(40)])
+    feed.catch_up()
+    assert feed.rows("shop.seats") == [("a", 0, "ann"), ("a", 1, "bob"), ("a", 2, "eve"), ("a", 4, "ann"), ("b", 2, "ann")]
+    # The producer sends everything again: nothing is applied twice.
+    feed.produce([taken, moved], [gone], [again, resolved(41)])
+    feed.catch_up()
+    assert len(feed.rows("shop.seats")) == 5
+    assert feed.run("inspect", "--partition", 0, "--from", 2, "--limit", 1) == 0
+    assert "row='b', number=2, who='ann'" in capsys.readouterr().out
+
+
+def test_one_row_of_a_table_whose_key_is_not_told_is_applied_later(feed, capsys):
+    feed.produce([*BEGINNING, SEATS, resolved(13)])
+    feed.catch_up()
+    feed.execute("CREATE TRIGGER strict BEFORE INSERT ON \"shop.seats\" WHEN NEW.number >= 100 BEGIN SELECT RAISE(ABORT, 'too much'); END")
+    feed.write(accept='"shop.seats" = ["trigger"]')
+    feed.produce([put(20, "shop", "seats", **seat("a", number, "bob")) for number in (1, 100, 101)], [resolved(30)])
+    feed.catch_up("rejected")
+    assert feed.rows("shop.seats") == [("a", 1, "bob")]
+    feed.execute("DROP TRIGGER strict")
+    feed.produce([put(35, "shop", "seats", **seat("a", 101, "eve")), put(36, "shop", "seats", **seat("a", 1, "ann"))], [resolved(40)])
+    feed.catch_up("rejected")
+    # Later events are about other rows of the table, by the sink's key.
+    assert feed.run("quarantine retry", *feed.at(1), "--event", 1) == 0
+    assert feed.rows("shop.seats") == [("a", 1, "ann"), ("a", 100, "bob"), ("a", 101, "eve")]
+    assert feed.run("quarantine retry", *feed.at(1), "--event", 2) == NeedsOperator.exit_code
+    assert "a later event has changed the same row" in capsys.readouterr().err
+
+
+def test_rows_that_no_key_of_the_sink_tells_apart_stop(feed):
+    feed.produce(
+        [*BEGINNING, ddl(12, "shop", "seats", 3, "CREATE TABLE seats (row VARCHAR(9), number INT, who VARCHAR(20))"), resolved(13)]
+    )
+    feed.produce([put(20, "shop", "seats", **seat("a", 1, "ann"))], [resolved(30)])
+    with pytest.raises(NeedsOperator, match="the table has no key") as caught:
+        feed.catch_up()
+    assert caught.value.facts["offset"] == 1
 
 
 def test_rows_are_selected_before_they_are_read_and_have_the_sinks_names(feed):

@@ -7,9 +7,11 @@ from urllib.parse import quote, unquote
 from applier.model.errors import ProtocolError
 from applier.model.events import (
     MARKER_IMAGE,
+    UNKNOWN_KEYS,
     Column,
     DdlEvent,
     Event,
+    Image,
     PlacedRow,
     ResolvedEvent,
     RowEvent,
@@ -29,7 +31,9 @@ from applier.sources.selected_events import EventPlacer, located
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 
 INTEGER = 3
-VERBS = {"put": 5, "del": 5, "ddl": 6, "resolved": 2}
+VERBS = {"put": 5, "del": 5, "upd": 7, "ddl": 6, "resolved": 2}
+ROWS = {"put": RowOperation.UPDATE, "upd": RowOperation.UPDATE, "del": RowOperation.DELETE}
+NO_FLAGS, BETWEEN = "?", "|"
 """Verb -> how many fields it has at least."""
 
 
@@ -62,15 +66,13 @@ class LineEvent:
         return self.head
 
     def is_row(self) -> bool:
-        return self._fields[0] in {"put", "del"}
+        return self._fields[0] in ROWS
 
     def operation(self) -> RowOperation:
-        return RowOperation.DELETE if self._fields[0] == "del" else RowOperation.UPDATE
+        return ROWS[self._fields[0]]
 
     def rows(self) -> list[PlacedRow]:
-        shape, texts = self._columns()
-        key = [_value(column.mysql_type, texts[column.name]) for column in shape.handle_key]
-        return [self._row(shape, encode_key(key), " ".join(texts.values()).encode())]
+        return [self._placed(kind, *self._columns(fields)) for kind, fields in self._images()]
 
     def plain(self) -> DdlEvent | ResolvedEvent:
         ts, name, is_ddl = self.head or self.read_head()
@@ -81,21 +83,20 @@ class LineEvent:
 
     def markers(self) -> list[PlacedRow]:
         try:
-            shape, texts = self._columns()
-            key = [_value(column.mysql_type, texts[column.name]) for column in shape.handle_key]
+            rows = self.rows()
         except ProtocolError:
             return []
-        keys = intern_shape(shape.key_alone())
-        return [self._row(keys, encode_key(key), MARKER_IMAGE)._replace(kind=int(RowKind.UPSERT))]
+        # Of rows without a known key there is none to mark.
+        return [
+            row._replace(kind=int(RowKind.UPSERT), shape=intern_shape(row.shape.key_alone()), image=MARKER_IMAGE) for row in rows if row.key
+        ]
 
     def event(self) -> Event:
         """Return the whole event, every value decoded."""
         ts, name, _ = self.read_head()
         if not self.is_row():
             return self.plain()
-        shape, texts = self._columns()
-        image = {c.name: Column(c.mysql_type, c.flags, _value(c.mysql_type, texts[c.name]), c in shape.handle_key) for c in shape.columns}
-        is_delete = self.operation() is RowOperation.DELETE
+        images = {kind: self._image(fields) for kind, fields in self._images()}
         return RowEvent(
             commit_ts=ts,
             schema=name.schema,
@@ -104,27 +105,44 @@ class LineEvent:
             operation=self.operation(),
             only_handle_key=False,
             claim_check=None,
-            after=None if is_delete else image,
-            before=image if is_delete else None,
+            after=images.get(RowKind.UPSERT),
+            before=images.get(RowKind.DELETE),
         )
 
-    def _row(self, shape: Shape, key: bytes, image: bytes) -> PlacedRow:
-        kind = RowKind.DELETE if self._fields[0] == "del" else RowKind.UPSERT
-        return PlacedRow(int(self._fields[1]), int(kind), shape, key, image)
+    def _images(self) -> list[tuple[RowKind, list[str]]]:
+        """Return the images, the one before first."""
+        fields, verb = self._fields[4:], self._fields[0]
+        if verb != "upd":
+            return [(RowKind.DELETE if verb == "del" else RowKind.UPSERT, fields)]
+        if BETWEEN not in fields:
+            raise _refuse("field_type", "the row has one image")
+        middle = fields.index(BETWEEN)
+        return [(RowKind.DELETE, fields[:middle]), (RowKind.UPSERT, fields[middle + 1 :])]
 
-    def _columns(self) -> tuple[Shape, dict[str, str]]:
-        columns, texts = [], {}
-        for field in self._fields[4:]:
+    def _image(self, fields: list[str]) -> Image:
+        shape, texts = self._columns(fields)
+        return {c.name: Column(c.mysql_type, c.flags, _value(c.mysql_type, texts[c.name]), c in shape.handle_key) for c in shape.columns}
+
+    def _placed(self, kind: RowKind, shape: Shape, texts: dict[str, str]) -> PlacedRow:
+        key = [_value(column.mysql_type, texts[column.name]) for column in shape.handle_key]
+        return PlacedRow(int(self._fields[1]), int(kind), shape, encode_key(key), " ".join(texts.values()).encode())
+
+    def _columns(self, fields: list[str]) -> tuple[Shape, dict[str, str]]:
+        columns, texts, tells_key = [], {}, True
+        for field in fields:
             description, separator, text = field.partition("=")
             name, *numbers = description.split(":")
+            if numbers[1:] == [NO_FLAGS]:
+                tells_key, numbers[1] = False, "0"
             if not separator or len(numbers) != 2 or not all(map(str.isdigit, numbers)):
                 raise _refuse("field_type", "a column has no name, type, flags or value")
             columns.append((unquote(name), *map(int, numbers)))
             texts[unquote(name)] = text
-        if not keys_of(columns).handle:
+        if tells_key and not keys_of(columns).handle:
             raise _refuse("field_type", "the row has no key")
         schema, table = self.head.name if self.head is not None else ("", "")
-        return intern_shape(shape_of(schema, table, tuple(columns))), texts
+        shape = shape_of(schema, table, tuple(columns))
+        return intern_shape(shape if tells_key else shape._replace(keys=UNKNOWN_KEYS)), texts
 
 
 def split(key: bytes | None, value: bytes | None) -> list[LineEvent]:

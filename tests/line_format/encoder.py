@@ -16,6 +16,10 @@ def put(ts, schema, table, **columns):
     return " ".join([_line("put", ts, schema, table), *_columns(columns)])
 
 
+def updated(ts, schema, table, before, after):
+    return " ".join([_line("upd", ts, schema, table), *_columns(before), "|", *_columns(after)])
+
+
 def deleted(ts, schema, table, **columns):
     return " ".join([_line("del", ts, schema, table), *_columns(columns)])
 
