@@ -11,7 +11,6 @@ from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
-from applier.mysql.errors import NO_PRIVILEGE
 from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.replica.sink_tables import NOT_EXECUTED, TableGuard
@@ -64,7 +63,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
                 if MISSING not in error.facts:
                     yield of_error(BOOKKEEPING if NEWER in error.facts else REACHED, error)
                     # A user who may not read the bookkeeping may lack more: all of it is named in one round.
-                    if error.facts.get("code") in NO_PRIVILEGE:
+                    if config.sink.kit.is_denied(error):
                         shared.set_progress(None)
                         yield from _server(config, shared, patience_s, is_new=True)
                     return

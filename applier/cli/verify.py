@@ -21,12 +21,12 @@ from applier.cli.position import source_kit
 from applier.config import Config
 from applier.config.choice import Consistency
 from applier.database.address import BadAddress
+from applier.database.tls import Tls, TlsMode
 from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
 from applier.mysql.address import read_server_url
-from applier.mysql.tls import Tls, TlsMode
 from applier.selection import PatternError, TableFilter
 from applier.sinks.settings import SinkSettings
 from applier.telemetry.wording import count, duration, one_line, time_text

@@ -12,8 +12,8 @@ from applier.config.selected_source import SelectedSource
 from applier.config.selection import online_ddl_of
 from applier.config.tls import tls_of
 from applier.config.value import parse_server_url, refuse, split_text
+from applier.database.tls import Tls, TlsMode
 from applier.model.remedy import Remedy
-from applier.mysql.tls import Tls, TlsMode
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sources.binlog.settings import BinlogSettings
 from applier.upstream.settings import UpstreamSettings

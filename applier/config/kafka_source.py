@@ -13,10 +13,10 @@ from applier.config.selected_source import SelectedSource
 from applier.config.time_zone import ambiguous_years, check_session_zone, check_time_zone
 from applier.config.tls import tls_of
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, refuse, split_text
+from applier.database.tls import Tls, TlsMode
 from applier.model.position import MAX_TS
 from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
-from applier.mysql.tls import Tls, TlsMode
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings

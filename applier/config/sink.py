@@ -16,8 +16,8 @@ from applier.config.value import (
     parse_url,
     refuse,
 )
+from applier.database.tls import Tls, TlsMode
 from applier.model.remedy import Remedy
-from applier.mysql.tls import Tls, TlsMode
 from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
 from applier.sinks.kit import SinkKit

@@ -1,8 +1,8 @@
 """TLS to the database: which keys go together."""
 
 from applier.config.value import refuse
+from applier.database.tls import Tls, TlsMode
 from applier.model.remedy import Remedy
-from applier.mysql.tls import Tls, TlsMode
 
 _VERIFYING = frozenset({TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY})
 

@@ -1,6 +1,6 @@
 """Which texts a character set holds, as far as that is certain: what it lacks becomes a question mark upstream, or the DDL fails. Pure.
 
-The tables of MySQL and MariaDB were compared with Python's (``sources/binlog/value/text.py``). Where they differ, only ASCII is certain.
+The tables of MySQL and MariaDB were compared with Python's (``mysql/charset_text.py``). Where they differ, only ASCII is certain.
 
 Gives a charset that a DDL names without a collation the collation that TiDB gives it.
 

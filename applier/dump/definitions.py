@@ -19,6 +19,7 @@ from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.selection import TableSelection, select_ddl
+from applier.sinks.dump_loader import DumpForm
 from applier.sinks.port import Sink
 
 _TYPES: Final = {PieceKind.SCHEMA: 1, PieceKind.TABLE: 3, PieceKind.VIEW: 21}
@@ -54,6 +55,11 @@ class Definitions:
     """Sequences, which mydumper dumps as tables."""
     _schemas: set[str] = field(default_factory=set)
     """Of the sink."""
+
+    @property
+    def form(self) -> DumpForm:
+        """How the dump writes values."""
+        return DumpForm(zone=self.zone, named_bytes=self.named_bytes, is_of_log=self.to_log is not None)
 
     def make(self, piece: Piece, schema: str) -> None:
         """Make what a statement defines; of a view only the last definition counts, at the end (``finish``)."""

@@ -17,12 +17,13 @@ from applier.config import Config
 from applier.dump.completeness import check_complete
 from applier.dump.definitions import Definitions
 from applier.dump.inventory import FileKind, Inventory, inventory_of
-from applier.dump.loading import DumpLoad, LoadTarget, loading_of
+from applier.dump.loading import DumpLoad
 from applier.dump.numbering import check_files
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
+from applier.sinks.dump_loader import DumpLoader
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
@@ -33,6 +34,10 @@ from applier.telemetry.wording import named_some, operator
 
 LOADER: Final = "applier"
 SLACK_S: Final = 60.0
+RENAME: Final = Remedy(
+    "dump.rename-existing-tables",
+    "Rename them if their rows matter, and load again. --overwrite loads over them: their own rows are lost",
+)
 _TIMES: Final = re.compile(r"(Started|Finished) dump at: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
@@ -73,19 +78,21 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
         check_file_times(directory, inventory)
     with open_sink(config.sink_settings(retries=2)) as sink:
         check_replica(sink, directory, overwrite=options.overwrite)
-        target = _target(config, inventory)
-        target.check_absent(overwrite=options.overwrite)
+        loader, (tables, views) = config.sink.kit.loader(config.sink_settings()), _target_names(config, inventory)
+        found = [] if options.overwrite else loader.present([*tables, *views])
+        if found:
+            raise NeedsOperator("the sink has tables of the dump already", remedy=RENAME, tables=named_some(found))
         sink.bookkeeping.loaded_dump.begin(LoadedDump(start_ts=start_ts, directory=str(directory), loader=LOADER, loaded_by=operator()))
         if options.overwrite:
-            target.drop()
+            loader.drop(tables, views)
         definitions = _definitions(config, sink, start_ts, options)
         progress = DumpLoad(inventory, definitions, config.sink_settings(), options.threads, note).run()
         _check_counts(progress.rows, counts)
-        target.check_rows({definitions.selection.name(table): rows for table, rows in progress.rows.items()})
+        _check_rows(loader, {definitions.selection.name(table): rows for table, rows in progress.rows.items()})
         sink.bookkeeping.loaded_dump.end()
     return LoadResult(
         start_ts=start_ts,
-        tables=len(set(target.tables)),
+        tables=len(set(tables)),
         files=len(inventory.files),
         rows=sum(progress.rows.values()),
         size_bytes=progress.read_bytes,
@@ -105,8 +112,8 @@ def _definitions(config: Config, sink: Sink, start_ts: Ts, options: LoadOptions)
     )
 
 
-def _target(config: Config, inventory: Inventory) -> LoadTarget:
-    """Return the tables of the chosen files under the sink's names. ConfigError: two of them would be one."""
+def _target_names(config: Config, inventory: Inventory) -> tuple[list[TableName], list[TableName]]:
+    """Return the tables and views of the chosen files under the sink's names. ConfigError: two of them would be one."""
     selection = config.source.selection()
     tables, views = inventory.tables, inventory.views
     there, those_views = ([selection.name(table) for table in names if selection.has(table)] for names in (tables, views))
@@ -116,7 +123,19 @@ def _target(config: Config, inventory: Inventory) -> LoadTarget:
             "dump.route-to-distinct-names", 'Give each table a name of its own: use {schema} and {table} in the "to" of source.route'
         )
         raise ConfigError("two tables of the dump would be one in the sink", remedy=remedy, table=str(twice[0]))
-    return loading_of(config.sink_settings()).target_of(config.sink_settings(), there, those_views)
+    return there, those_views
+
+
+def _check_rows(loader: DumpLoader, rows: Mapping[TableName, int]) -> None:
+    """Check that each table of the sink holds as many rows as were loaded into it. FatalSinkError."""
+    found = loader.count(list(rows))
+    wrong = [f"{name}: {found[name]} of {count}" for name, count in rows.items() if found[name] != count]
+    if wrong:
+        raise FatalSinkError(
+            "tables of the sink do not hold all rows that were loaded into them",
+            remedy=Remedy("dump.find-other-writer", "Look for somebody who writes to the sink's tables, then load again with --overwrite"),
+            tables=named_some(wrong),
+        )
 
 
 def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]) -> None:

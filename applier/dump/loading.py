@@ -1,15 +1,13 @@
 """Loads a dump into the sink: what it defines as DDLs, then its rows, several tables at once; views last. Says how far it is."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
-from types import TracebackType
-from typing import Final, Protocol, Self, cast
+from typing import Final
 
 from applier.dump.definitions import Definitions
 from applier.dump.inventory import DumpFile, FileKind, Inventory
@@ -25,68 +23,6 @@ from applier.sources.dump_text import PACKED, UNREADABLE, open_bytes
 NOTE_EVERY_S: Final = 5.0
 _DEFINING: Final = frozenset({PieceKind.SCHEMA, PieceKind.TABLE, PieceKind.VIEW, PieceKind.LEFT_OUT})
 _MEGA: Final = 1_000_000
-
-
-class LoadTarget(Protocol):
-    """The tables and views that a dump makes, by the sink's names."""
-
-    @property
-    def tables(self) -> Sequence[TableName]:
-        """The tables."""
-        ...
-
-    def check_absent(self, *, overwrite: bool) -> None:
-        """Refuse tables that are there already. NeedsOperator."""
-        ...
-
-    def drop(self) -> None:
-        """Drop the tables and views that an earlier load has made."""
-        ...
-
-    def check_rows(self, rows: Mapping[TableName, int]) -> None:
-        """Check that each table holds as many rows as were loaded into it. FatalSinkError."""
-        ...
-
-
-class LoadRows(Protocol):
-    """A session that takes the rows of one file of a dump, in its order; it commits at the end of the block."""
-
-    def set_charset(self, name: str) -> None:
-        """Take the character set of what follows."""
-        ...
-
-    def set_zone(self, zone: str) -> None:
-        """Take the time zone of what follows."""
-        ...
-
-    def write(self, piece: Piece, table: TableName) -> int:
-        """Write the rows of a statement into a table; return how many they are."""
-        ...
-
-    def commit(self) -> None:
-        """Commit what was written."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
-
-
-class LoadingModule(Protocol):
-    """What the module that ``SinkKit.loading`` names has."""
-
-    def target_of(self, settings: SinkSettings, tables: Sequence[TableName], views: Sequence[TableName]) -> LoadTarget:
-        """Return the tables of a dump."""
-        ...
-
-    def open_rows(self, settings: SinkSettings, definitions: Definitions, file: str) -> LoadRows:
-        """Return a session for the rows of a file."""
-        ...
-
-
-def loading_of(settings: SinkSettings) -> LoadingModule:
-    """Return what loads dumps into the sink."""
-    return cast("LoadingModule", import_module(kit_of(settings.url).loading))
 
 
 @dataclass(slots=True)
@@ -189,7 +125,8 @@ class DumpLoad:
     def _load(self, file: DumpFile, progress: LoadProgress, has_failed: Event) -> None:
         """Load a file of rows, or one with everything in its order."""
         schema = file.table.schema or schema_of(file.path)
-        with self._session(file) as session, _content(file.path) as found:
+        loader = kit_of(self.settings.url).loader(self.settings)
+        with loader.open_rows(self.definitions.form, file.path.name) as session, _content(file.path) as found:
             for piece in found:
                 match piece.kind:
                     case PieceKind.USE:
@@ -197,7 +134,9 @@ class DumpLoad:
                     case PieceKind.ROWS if not has_failed.is_set():
                         table = TableName(piece.schema or schema, piece.name)
                         if self.definitions.has(table):
-                            progress.add(table, session.write(piece, self.definitions.selection.name(table)), len(piece.text))
+                            progress.add(
+                                table, session.write(piece.text, piece.end, self.definitions.selection.name(table)), len(piece.text)
+                            )
                     case PieceKind.CHARSET:
                         session.set_charset(piece.name)
                     case PieceKind.ZONE:
@@ -208,9 +147,6 @@ class DumpLoad:
                         self.definitions.make(piece, schema)
                     case _:
                         pass
-
-    def _session(self, file: DumpFile) -> LoadRows:
-        return loading_of(self.settings).open_rows(self.settings, self.definitions, file.path.name)
 
 
 @contextmanager

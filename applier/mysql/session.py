@@ -17,13 +17,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.database.address import BadAddress
 from applier.database.single_session import SingleSession, never_replace
+from applier.database.tls import PREFERRED, Tls
 from applier.model.errors import ConfigError, InvariantViolation
 from applier.mysql.address import connect_timeout_of, read_server_url
 from applier.mysql.connection import DriverConnection, tls_arguments
 from applier.mysql.errors import NoSession
 from applier.mysql.queries import QUERIES
 from applier.mysql.session_variables import SQL_MODE, reading_variables, set_variables
-from applier.mysql.tls import PREFERRED, Tls
 
 CONNECT_TIMEOUT_S = 10
 SILENCE_S = 120

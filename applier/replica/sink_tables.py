@@ -493,7 +493,7 @@ def _place(table: TableRows) -> dict[str, Any]:
 # ``utf8mb4_bin`` does): two spellings of one key. The last is right where a table comes in one stream: what one spelling deletes is then
 # written together with what the other inserts, deletes first.
 
-_INEXACT: Final = re.compile(r"(sqlite )?(float|double|real)", re.IGNORECASE)
+_INEXACT: Final = re.compile(r"(\w+ )?(float|double|real)\b", re.IGNORECASE)
 
 
 def row_keys(sink: Sink, tables: SinkTables, asked: Iterable[TableRows], *, by_table: bool) -> dict[FoldedName, KeyAnswer]:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import URL, Connection
 
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, SinkError
 from applier.model.finding import CheckFinding
 from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
+from applier.sinks.dump_loader import DumpLoader
 from applier.sinks.port import Sink
 from applier.sinks.settings import SinkSettings
+from applier.sinks.table_reader import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +40,6 @@ class SinkKit(ABC):
     local: str = ""
     """"a … file": only processes of this machine reach it, one of them writes at a time, and it has no users. "" for a server."""
 
-    comparison: str = ""
-    """The module that compares tables: ``open_reader(settings, is_upstream=…, statement_timeout_s=…)`` returns a ``Reader`` of ``verify``.
-
-    By its name: what a reader is, packages above this one say.
-    """
-    loading: str = ""
-    """The module that loads dumps, in the same way: a ``LoadingModule`` of ``dump``."""
-
     @abstractmethod
     def read_url(self, text: str) -> URL:
         """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""
@@ -57,6 +51,14 @@ class SinkKit(ABC):
     @abstractmethod
     def open_glance(self, settings: SinkSettings, *, changes: bool) -> AbstractContextManager[Connection]:
         """Give a connection for one short transaction on the bookkeeping; it shares nothing with a ``Sink``. ``changes``: it writes."""
+
+    @abstractmethod
+    def open_reader(self, settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> Reader:
+        """Return what `verify` reads tables with, of the sink or of an upstream of this kind. It connects when it is first used."""
+
+    @abstractmethod
+    def loader(self, settings: SinkSettings) -> DumpLoader:
+        """Return what loads dumps into the sink."""
 
     @abstractmethod
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
@@ -71,6 +73,11 @@ class SinkKit(ABC):
         """Return whether a local database exists. FatalSinkError: it cannot be made or written. A server is reached later."""
         del settings
         return True
+
+    def is_denied(self, error: SinkError) -> bool:
+        """Return whether the server has refused something to its user: it may refuse more."""
+        del error
+        return False
 
     def examine_server(self, settings: SinkSettings, demand: SinkDemand) -> Iterator[CheckFinding]:
         """Examine the server: version, settings, privileges. SinkError: it cannot be reached."""

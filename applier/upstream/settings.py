@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from applier.database.tls import Tls
 from applier.mysql.session import ServerAddress
-from applier.mysql.tls import Tls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,13 @@ Servers print a FLOAT with six digits, an ENUM as its label, a BIT as bytes. The
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from applier.model.errors import NeedsOperator
 from applier.model.events import STRING_TYPES, ColumnShape, KnownKeys, Shape, TableName, Value
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import labels_of
+from applier.mysql.float32 import shortest
 from applier.mysql.quoting import quote_identifier
 from applier.planner.catalogue import ColumnDescription, TableDescription
 
@@ -32,7 +32,6 @@ _INTEGERS: Final = frozenset({1, 2, 3, 8, 9, 13, BIT, ENUM, SET})
 _WORD: Final = re.compile(r"[a-z]+")
 _BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"})
-_float32 = Struct("<f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class ExactColumn:
         if self.shape.mysql_type in _INTEGERS:
             return int
         if self.shape.mysql_type == FLOAT:
-            return _shortest
+            return lambda value: shortest(float(value))
         if self.shape.mysql_type == DOUBLE:
             return float
         return bytes if self.shape.is_bytes else _text
@@ -64,20 +63,6 @@ class ExactColumn:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
-
-
-def _shortest(value: bytes) -> float:
-    """Return the shortest number that is the same FLOAT: as it comes on the wire."""
-    number = float(value)
-    stored = _float32.pack(number)
-    for digits in range(1, 9):
-        short = float(f"{number:.{digits}g}")
-        try:
-            if _float32.pack(short) == stored:
-                return short
-        except OverflowError:  # rounded up beyond the greatest FLOAT
-            continue
-    return float(f"{number:.9g}")
 
 
 class UpstreamTable:

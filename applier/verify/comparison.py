@@ -16,10 +16,11 @@ from typing import Final, TypeVar
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
 from applier.model.segment import is_past
+from applier.sinks.table_pair import TablePair
+from applier.sinks.table_reader import DIGEST_BITS, NOTHING, Checksum, Key, Reader, Scope, Value
 from applier.sources.ticdc.tso import later_by
 from applier.verify.difference import RangeResult, RowDifference, RowState, TableResult
-from applier.verify.reader import DIGEST_BITS, NOTHING, Checksum, Key, Reader, Scope, Sides, Value
-from applier.verify.table_pair import TablePair
+from applier.verify.sides import Sides
 from applier.verify.value import is_equal
 
 LEAF_ROWS: Final = 4096

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
-from applier.verify.reader import NOTHING, Checksum, Key, Value
+from applier.sinks.table_reader import NOTHING, Checksum, Key, Value
 
 
 class RowState(StrEnum):

@@ -13,10 +13,10 @@ from typing import Any, Final
 from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
+from applier.sinks.table_pair import TablePair
+from applier.sinks.table_reader import Checksum, Key, Scope
 from applier.verify.difference import RangeResult
 from applier.verify.private_file import write_private
-from applier.verify.reader import Checksum, Key, Scope
-from applier.verify.table_pair import TablePair
 
 FORMAT: Final = 1
 SAVE_INTERVAL_S: Final = 2.0

@@ -12,7 +12,7 @@ from applier.model.errors import RowRefused
 from applier.model.events import Value
 from applier.model.remedy import Remedy
 from applier.mysql.literals import GREATEST_FLOAT
-from applier.verify.table_pair import ColumnPair
+from applier.sinks.table_pair import ColumnPair
 
 EXACT: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii", "latin1"})
 """Character sets of which it is known exactly which characters they have."""

@@ -15,11 +15,11 @@ from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.model.timeline import Timeline
 from applier.planner.port import Dialect, Literal
+from applier.sinks.table_pair import ColumnPair, ServerKind, TablePair
+from applier.sinks.table_reader import Value
 from applier.telemetry.wording import count, one_line, time_text
 from applier.verify.difference import RowDifference, RowState, TableResult
 from applier.verify.holding import is_empty_enum, require_certainty, require_held
-from applier.verify.reader import Value
-from applier.verify.table_pair import ColumnPair, ServerKind, TablePair
 from applier.verify.value import wire_type, wire_value
 
 

@@ -1,13 +1,42 @@
-"""Makes the sessions of a comparison. Which readers there are, the kits of the databases know."""
+"""Both sides at one point in time: the sink as it is now, and upstream as it was at the sink's checkpoint, where it can show that.
 
-from collections.abc import Callable
-from dataclasses import replace
-from importlib import import_module
-from typing import cast
+A state lasts for one range. A long transaction would keep the applier's DDLs waiting, and the history that both servers must not delete.
+"""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from applier.model.position import NO_TS, Ts
 from applier.sinks.registry import kit_of
 from applier.sinks.settings import SinkSettings
-from applier.verify.reader import Reader, Sides
+from applier.sinks.table_reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A session on each side. One thread uses them at a time."""
+
+    upstream: Reader
+    sink: Reader
+
+    @contextmanager
+    def moment(self) -> Iterator[Ts]:
+        """See one state of each side until the block ends; yield the sink's checkpoint in it (NO_TS: there is none)."""
+        try:
+            self.sink.begin()
+            # Read in the transaction that reads the rows: so upstream's snapshot is exactly theirs.
+            ts = self.sink.checkpoint_ts()
+            self.upstream.begin(ts or None)
+            yield ts or NO_TS
+        finally:
+            self.sink.end()
+            self.upstream.end()
+
+    def close(self) -> None:
+        """Close both sessions; the next use opens others."""
+        self.sink.close()
+        self.upstream.close()
 
 
 def sides_opener(upstream: SinkSettings, sink: SinkSettings, *, statement_timeout_s: int) -> Callable[[], Sides]:
@@ -24,5 +53,4 @@ def sides_opener(upstream: SinkSettings, sink: SinkSettings, *, statement_timeou
 
 
 def _reader(settings: SinkSettings, statement_timeout_s: int, *, is_upstream: bool) -> Reader:
-    module = import_module(kit_of(settings.url).comparison)
-    return cast("Reader", module.open_reader(settings, is_upstream=is_upstream, statement_timeout_s=statement_timeout_s))
+    return kit_of(settings.url).open_reader(settings, is_upstream=is_upstream, statement_timeout_s=statement_timeout_s)

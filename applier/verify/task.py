@@ -9,9 +9,8 @@ from applier.sinks.settings import SinkSettings
 from applier.verify.comparison import Patience, look_again, wait_for_rows
 from applier.verify.difference import Report
 from applier.verify.private_file import write_private
-from applier.verify.reader import Sides
 from applier.verify.repair import Repair
-from applier.verify.sides import sides_opener
+from applier.verify.sides import Sides, sides_opener
 from applier.verify.verification import ComparedTables, ComparisonWatcher, Options, Verification, attempt
 
 

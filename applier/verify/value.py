@@ -3,17 +3,15 @@
 import json
 import struct
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from applier.ddl.column_type import TypeFamily
 from applier.model.events import Value as WireValue
-from applier.sinks.sqlite.stored_value import Inexact, floating, single_precision
-from applier.verify.reader import Value
-from applier.verify.table_pair import ColumnPair, Form
+from applier.mysql.float32 import shortest, single_precision
+from applier.sinks.table_pair import ColumnPair, Form
+from applier.sinks.table_reader import Value, read_float, read_text
 
-WIDE_MARK: Final = "x"
-"""Between the digits of a number and the place of its point. Not e: servers print that."""
 _INTEGER_CODES: Final = {"tinyint": 1, "smallint": 2, "mediumint": 9, "int": 3, "bigint": 8}
 _CODES: Final = {
     TypeFamily.BIT: 16,
@@ -33,31 +31,6 @@ _CODES: Final = {
     TypeFamily.VECTOR: 225,
 }
 _OF_FORM: Final = {Form.JSON: 245, Form.VECTOR: 225}
-
-
-def read_text(value: bytes) -> str:
-    """Return the text; bytes that are not UTF-8 become lone surrogates."""
-    return value.decode("utf-8", "surrogateescape")
-
-
-def read_float(value: bytes) -> float:
-    """Return the number that a text of the form DOUBLE stands for: as a server prints it, or digits and the place of the point."""
-    digits, mark, point = read_text(value).partition(WIDE_MARK)
-    if not mark:
-        return float(value)
-    sign = "-" if digits.startswith("-") else ""
-    return float(f"{sign}0.{digits.removeprefix('-')}e{point}")
-
-
-def write_float(number: float) -> bytes:
-    """Return the wide form of a number, such that 12.5 is "125x2"; a zero has no sign."""
-    if not number:
-        return b"0"
-    _, digits, exponent = Decimal(repr(number)).as_tuple()
-    text = "".join(map(str, digits))
-    shown = text.lstrip("0")
-    point = len(shown) + int(exponent)
-    return f"{'-' if number < 0 else ''}{shown.rstrip('0')}{WIDE_MARK}{point}".encode()
 
 
 def wire_type(column: ColumnPair) -> tuple[int, bool]:
@@ -94,7 +67,7 @@ def _number(column: ColumnPair, value: bytes) -> WireValue:
     number = read_float(value)
     if kind is not None and kind.family is TypeFamily.FLOAT:
         # The wire carries the shortest text of 32 bits, and the file keeps it: a key must be that number.
-        return floating(number, kind)
+        return shortest(single_precision(number))
     if kind is None or kind.family is TypeFamily.DOUBLE:
         return number
     return read_text(value) if kind.family is TypeFamily.DECIMAL else int(number)
@@ -127,7 +100,7 @@ def is_equal(column: ColumnPair, upstream: Value, sink: Value) -> bool:
     }
     try:
         return comparisons[column.form](column, upstream, sink)
-    except (ValueError, InvalidOperation, struct.error, RecursionError, Inexact):
+    except (ValueError, ArithmeticError, struct.error, RecursionError):
         # What cannot be read is not equal to anything but itself.
         return False
 

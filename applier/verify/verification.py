@@ -12,11 +12,12 @@ from typing import Final, Protocol, Self, TypeVar
 from applier.model.errors import RetryableSinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import NO_TS, Ts
+from applier.sinks.table_pair import TablePair, pair_tables
+from applier.sinks.table_reader import Key, Scope, TableChanged
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import RangeResult, Report, TableResult
 from applier.verify.finished_ranges import FinishedRanges
-from applier.verify.reader import Key, Scope, Sides, TableChanged
-from applier.verify.table_pair import TablePair, pair_tables
+from applier.verify.sides import Sides
 
 # --- pace ------------------------------------------------------------------------------------------------------------
 

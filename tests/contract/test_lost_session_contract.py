@@ -17,10 +17,10 @@ from applier.mysql.session import roll_back
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql import ownership as heartbeat
 from applier.sinks.mysql.session import open_comparison
+from applier.sinks.mysql.table_reader import MysqlReader
 from applier.sinks.progress import WriteState
 from applier.sinks.registry import open_glance
-from applier.verify.mysql_reader import MysqlReader
-from applier.verify.reader import Sides
+from applier.verify.sides import Sides
 from applier.verify.verification import attempt
 from tests.contract.replica_on_database import SHOP, TABLE, DatabaseReplica, commit_at, settings
 from tests.rig.lost_sessions import Killer, file_killer, server_killer

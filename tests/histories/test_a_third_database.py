@@ -27,6 +27,7 @@ from applier.verify.difference import RowState
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
 from tests.histories.test_another_format import CREATE, STREAM, source_of
+from tests.rig.dump_directory import DUMPLING, TS
 from tests.rig.local_replica import Replica
 from tests.vault import ENTRY
 
@@ -153,6 +154,22 @@ def test_verify_compares_it_and_writes_the_repair(tmp_path):
         connection.executescript(repair.read_text())
     assert perform(task, Silent()).is_equal
     assert rows_of(tmp_path / "other") == rows_of(tmp_path / "one")
+
+
+def test_a_dump_is_loaded_into_it(tmp_path, config, capsys):
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    for name, text in {
+        "metadata": DUMPLING.format(log="tidb-binlog", ts=TS),
+        "shop-schema-create.sql": "CREATE DATABASE `shop`;\n",
+        "shop.orders-schema.sql": "CREATE TABLE `orders` (`id` int PRIMARY KEY, `note` varchar(9));\n",
+        "shop.orders.sql": "INSERT INTO `orders` VALUES (1,'uno'),(3,NULL);\nINSERT INTO `orders` VALUES (4,'');\n",
+    }.items():
+        (dump / name).write_text(text)
+    assert run(["load", str(dump), "--config", config]) == 0, capsys.readouterr().err
+    assert rows_of(tmp_path) == [(1, "uno"), (3, None), (4, "")]
+    assert run(["load", str(dump), "--overwrite", "--config", config]) == 0, capsys.readouterr().err
+    assert rows_of(tmp_path) == [(1, "uno"), (3, None), (4, "")]
 
 
 def test_what_is_only_local_is_refused_for_it_by_its_own_name(tmp_path):

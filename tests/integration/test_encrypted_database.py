@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import make_url, text
 
+from applier.database.tls import Tls, TlsMode
 from applier.model.errors import FatalSinkError
-from applier.mysql.tls import Tls, TlsMode
 from applier.sinks.mysql.session import Purpose, open_session
 from tests.integration.mysql_replica import run, settings
 from tests.rig.certificate import Certificates

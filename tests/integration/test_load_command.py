@@ -229,7 +229,7 @@ def test_foreign_keys_of_two_tables_may_have_one_name_as_in_tidb(load, tmp_path,
 
 @ON_ONE
 def test_rows_are_committed_now_and_then(load, tmp_path, mysql_url, schema, monkeypatch):
-    monkeypatch.setattr("applier.dump.row_session.COMMIT_BYTES", 100)
+    monkeypatch.setattr("applier.sinks.mysql.dump_loader.COMMIT_BYTES", 100)
     values = "".join(f"INSERT INTO `orders` VALUES ({number},'x',NULL);\n" for number in range(10, 30))
     (dumpling(tmp_path / "dump", schema) / f"{schema}.orders.000000002.sql").write_text(values)
     assert load(tmp_path / "dump")[0] == 0
@@ -238,7 +238,7 @@ def test_rows_are_committed_now_and_then(load, tmp_path, mysql_url, schema, monk
 
 @ON_ONE
 def test_a_row_that_is_gone_after_the_load_is_missed(load, tmp_path, schema, monkeypatch):
-    monkeypatch.setattr("applier.dump.row_session.RowSession.commit", lambda _session: None)
+    monkeypatch.setattr("applier.sinks.mysql.dump_loader.ServerRows.commit", lambda _session: None)
     code, text = load(dumpling(tmp_path / "dump", schema))
     assert (code, f"{schema}.orders: 0 of 3" in text) == (4, True), text
 

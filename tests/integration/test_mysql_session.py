@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
+from applier.database.tls import Tls, TlsMode
 from applier.model.errors import (
     ConfigError,
     FatalSinkError,
@@ -12,7 +13,6 @@ from applier.model.errors import (
 )
 from applier.mysql.session import discard
 from applier.mysql.session_variables import SQL_MODE
-from applier.mysql.tls import Tls, TlsMode
 from applier.sinks.mysql.session import Purpose, open_session
 from tests.integration.mysql_replica import run, settings
 

@@ -10,6 +10,8 @@ from applier.model.errors import FatalSinkError
 from applier.model.remedy import Remedy
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
+from tests.vault.loader import VaultLoader
+from tests.vault.reader import VaultReader
 from tests.vault.session import Vault
 from tests.vault.sink import VaultSink
 from tests.vault.words import bookkeeping_of
@@ -19,7 +21,6 @@ FORM = Remedy("vault.write-url", "Write vault:///replica.vault")
 
 class VaultKit(SinkKit):
     local = "a vault"
-    comparison = "tests.vault.reader"
 
     def read_url(self, text: str) -> URL:
         url, options = parse_address(text, FORM)
@@ -33,6 +34,13 @@ class VaultKit(SinkKit):
     def open_glance(self, settings: SinkSettings, *, changes: bool) -> AbstractContextManager[Connection]:
         del changes
         return Vault.of(settings).transaction()
+
+    def open_reader(self, settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> VaultReader:
+        del is_upstream, statement_timeout_s
+        return VaultReader(settings)
+
+    def loader(self, settings: SinkSettings) -> VaultLoader:
+        return VaultLoader(settings)
 
     def bookkeeping(self, settings: SinkSettings):
         return bookkeeping_of(settings)

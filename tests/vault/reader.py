@@ -11,8 +11,8 @@ from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.settings import SinkSettings
-from applier.verify.reader import DIGEST_BITS, NOTHING, Checksum, Key, Scope, Value
-from applier.verify.table_pair import Names, ServerKind, SideColumn, SideTable, TablePair
+from applier.sinks.table_pair import Names, ServerKind, SideColumn, SideTable, TablePair
+from applier.sinks.table_reader import DIGEST_BITS, NOTHING, Checksum, Key, Scope, Value
 from tests.vault.catalogue import describe, names_of
 from tests.vault.dialect import quote, stored
 from tests.vault.session import Vault, raw
@@ -110,8 +110,3 @@ def _order(key: Key) -> tuple[int, ...]:
 
 def _digest(values: Sequence[Value]) -> str:
     return sha256(repr(values).encode()).hexdigest()
-
-
-def open_reader(settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> VaultReader:
-    del is_upstream, statement_timeout_s
-    return VaultReader(settings)

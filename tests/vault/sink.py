@@ -103,7 +103,11 @@ class VaultSink(SqlSink):
         return self.change(work, "", statement=ddl.query)
 
     def load_ddl(self, identity: DdlIdentity, ddl: DdlEvent) -> None:
-        raise NotImplementedError
+        def work(connection: Connection) -> None:
+            catalogue.apply_ddl(raw(connection), ddl)
+            self._ledger.settled(connection, identity, ddl, DdlState.DONE)
+
+        self.change(work, "")
 
     def settle(self, fence: Fence) -> Fence:
         return fence

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.ddl.conversion_rule import Certainty, capacity, conversion_rule
+from applier.mysql.float32 import single_precision
 from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.stored_value import (
     Inexact,
@@ -34,7 +35,6 @@ from applier.sinks.sqlite.stored_value import (
     parse_integer,
     parse_year,
     rounded_decimal,
-    single_precision,
     store_integer,
     time_of_day,
 )

@@ -12,16 +12,16 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.bookkeeping import bookkeeping_of
+from applier.sinks.sqlite.dump_loader import FileLoader
 from applier.sinks.sqlite.session import database_path, glancing, read_file_url, require_file_place
 from applier.sinks.sqlite.sink import SqliteSink
+from applier.sinks.sqlite.table_reader import SqliteReader
 
 
 class SqliteKit(SinkKit):
     """A file."""
 
     local = "a SQLite file"
-    comparison = "applier.verify.sqlite_reader"
-    loading = "applier.dump.file_rows"
 
     def read_url(self, text: str) -> URL:
         """Return the URL of a file."""
@@ -34,6 +34,15 @@ class SqliteKit(SinkKit):
     def open_glance(self, settings: SinkSettings, *, changes: bool) -> AbstractContextManager[Connection]:
         """Give a connection for one short transaction."""
         return glancing(settings.url, changes=changes)
+
+    def open_reader(self, settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> SqliteReader:
+        """Return what `verify` reads tables with."""
+        del is_upstream, statement_timeout_s
+        return SqliteReader(settings)
+
+    def loader(self, settings: SinkSettings) -> FileLoader:
+        """Return what loads dumps."""
+        return FileLoader(settings)
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
         """Return where the bookkeeping lies."""

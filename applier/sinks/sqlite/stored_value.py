@@ -8,11 +8,11 @@ Each conversion raises ``Inexact`` where the result is not certain.
 """
 
 import re
-import struct
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final, TypeAlias
 
 from applier.ddl.column_type import ColumnType, TypeFamily
+from applier.mysql.float32 import shortest, single_precision
 
 MAX_SIGNED: Final = 2**63 - 1
 
@@ -80,22 +80,8 @@ def floating(number: float, new: ColumnType) -> float:
         raise Inexact(f"out of range for {new}")
     if new.family is TypeFamily.DOUBLE:
         return number
-    single = single_precision(number)
-    # Nine digits are enough for 32 bits; the loop ends with the first that reads back as the same value.
-    return next(float(text) for digits in range(1, 18) if _is_read_as(text := f"{single:.{digits}g}", single))
-
-
-def _is_read_as(text: str, single: float) -> bool:
     try:
-        return single_precision(float(text)) == single
-    except Inexact:  # the greatest one, rounded up, is too great
-        return False
-
-
-def single_precision(number: float) -> float:
-    """Return the nearest 32-bit float; Inexact if there is none."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+        return shortest(single_precision(number))
     except OverflowError as error:
         raise Inexact("out of range for float") from error
 

@@ -7,10 +7,10 @@ from applier.cli.verify import BarWatcher, QuietWatcher, as_lines, as_object, wa
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.settings import SinkSettings
+from applier.sinks.table_reader import Checksum
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowDifference, RowState, TableResult
-from applier.verify.reader import Checksum
 from applier.verify.task import Task
 from applier.verify.verification import ComparedTables, Options
 

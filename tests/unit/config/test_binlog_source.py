@@ -5,9 +5,9 @@ import pytest
 from applier.config import load_config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
+from applier.database.tls import Tls, TlsMode
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
-from applier.mysql.tls import Tls, TlsMode
 
 BINLOG = {"kind": "binlog", "url": "mysql+pymysql://applier@primary:3306/"}
 KAFKA = {"bootstrap_servers": "kafka:9092", "topics": ["changefeed"]}

@@ -3,8 +3,8 @@
 import pytest
 
 from applier.config import load_config
+from applier.database.tls import Tls, TlsMode
 from applier.model.errors import ConfigError
-from applier.mysql.tls import Tls, TlsMode
 from applier.run.decoding import decoder_for
 from applier.sources.claim_check.settings import MAX_OBJECT_BYTES, ClaimCheckSettings
 

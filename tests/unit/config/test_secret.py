@@ -7,8 +7,8 @@ import pytest
 
 from applier.cli.option import read_config
 from applier.config import load_config, remove_from_environment
+from applier.database.tls import Tls, TlsMode
 from applier.model.errors import ConfigError
-from applier.mysql.tls import Tls, TlsMode
 
 SECRET = "hunter-2-€"  # noqa: S105 - a mark that is looked for
 ENOUGH = {

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from applier.cli.main import run
-from applier.dump import file_rows
+from applier.sinks.sqlite import dump_loader
 from tests.rig.dump_directory import HEADER, TS, dumpling
 
 ROWS = [(0, "ä 'q'\\", "2026-01-01 00:00:00"), (1, None, None), (2, "x", "0000-00-00 00:00:00")]
@@ -75,7 +75,7 @@ def test_a_load_that_is_killed_is_begun_again(load, tmp_path, monkeypatch):
     (directory / "shop.orders.000000002.sql").write_text(more)
     if not (child := os.fork()):
         commits = []
-        commit = file_rows.FileRows.commit
+        commit = dump_loader.FileRows.commit
 
         def killing(rows):
             commit(rows)
@@ -83,8 +83,8 @@ def test_a_load_that_is_killed_is_begun_again(load, tmp_path, monkeypatch):
             if len(commits) == 10:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        monkeypatch.setattr(file_rows, "COMMIT_BYTES", 100)
-        monkeypatch.setattr(file_rows.FileRows, "commit", killing)
+        monkeypatch.setattr(dump_loader, "COMMIT_BYTES", 100)
+        monkeypatch.setattr(dump_loader.FileRows, "commit", killing)
         load(directory)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL

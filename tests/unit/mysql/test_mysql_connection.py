@@ -2,8 +2,8 @@
 
 import ssl
 
+from applier.database.tls import Tls, TlsMode
 from applier.mysql.connection import DriverConnection, tls_arguments
-from applier.mysql.tls import Tls, TlsMode
 
 
 def test_sessions_that_check_no_certificate_share_a_context():

@@ -30,7 +30,6 @@ EXCEPTIONS = {
     "check/source.py": "the registry of the checks",
     "check/primary.py": "the checks of a primary",
     "check/kafka.py": "the checks of topics",
-    "dump/file_value.py": "text and vectors of dumps have the bytes of a row image",
     "dataframe/__init__.py": "the registry of the formats",
     "dataframe/binlog_source.py": "the format binlog",
     "dataframe/extent.py": "the format ticdc",

@@ -3,10 +3,9 @@
 from applier.ddl.column_parser import parse_type
 from applier.ddl.tokens import Cursor
 from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.verify import mysql_tables, sqlite_reader
-from applier.verify.table_pair import ColumnPair, SideColumn, SideTable, TablePair, pair_columns, pair_tables
+from applier.sinks.mysql.table_text import MARIADB, MYSQL
+from applier.sinks.table_pair import ColumnPair, SideColumn, SideTable, TablePair, pair_columns, pair_tables
 
-MYSQL, MARIADB, TIDB, SQLITE = mysql_tables.MYSQL, mysql_tables.MARIADB, mysql_tables.TIDB, sqlite_reader.SQLITE
 BOTH = (MYSQL, MARIADB)
 
 

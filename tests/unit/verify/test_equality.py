@@ -1,7 +1,10 @@
 import pytest
 
-from applier.verify.value import is_equal, read_float, write_float
-from tests.unit.verify.pairs import MYSQL, SQLITE, column_pair
+from applier.sinks.mysql.table_text import MYSQL
+from applier.sinks.sqlite.table_reader import SQLITE
+from applier.sinks.table_reader import read_float, write_float
+from applier.verify.value import is_equal
+from tests.unit.verify.pairs import column_pair
 
 JSON = column_pair("json", "longtext")
 

@@ -9,11 +9,12 @@ from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.schema_change import apply_ddl
+from applier.sinks.sqlite.table_reader import SqliteReader
+from applier.sinks.table_pair import TablePair, pair_tables
+from applier.sinks.table_reader import Scope
 from applier.verify.comparison import TableComparison
 from applier.verify.difference import RowState
-from applier.verify.reader import Scope, Sides
-from applier.verify.sqlite_reader import SqliteReader
-from applier.verify.table_pair import TablePair, pair_tables
+from applier.verify.sides import Sides
 from applier.verify.value import wire_value
 from tests.unit.verify.pairs import column_pair
 

@@ -4,10 +4,10 @@ import pytest
 
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
+from applier.sinks.table_reader import Checksum, Scope
 from applier.verify.difference import RangeResult
 from applier.verify.finished_ranges import FinishedRanges
 from applier.verify.private_file import write_private
-from applier.verify.reader import Checksum, Scope
 from applier.verify.verification import Pace
 from tests.unit.verify.pairs import side_column, table_pair
 

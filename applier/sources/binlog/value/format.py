@@ -7,8 +7,10 @@ from zlib import error as ZlibError  # noqa: N812 - a class
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Value
+from applier.mysql import charset_text as text
+from applier.mysql.float32 import read_vectors
 from applier.sources.binlog.table_map import BLOBS, ColumnCode, TypeCode
-from applier.sources.binlog.value import number, temporal, text
+from applier.sources.binlog.value import number, temporal
 from applier.sources.binlog.value.binary_json import read_json
 
 _ZLIB: Final = 8
@@ -168,7 +170,7 @@ def _counted(code: ColumnCode, *, is_bytes: bool) -> ColumnRead | None:
         case TypeCode.GEOMETRY:
             return None
         case TypeCode.VECTOR:
-            return number.read_vectors
+            return read_vectors
         case TypeCode.JSON:
             return None if is_bytes else read_json
         case TypeCode.BLOB_COMPRESSED | TypeCode.VARCHAR_COMPRESSED:

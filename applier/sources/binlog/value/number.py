@@ -1,13 +1,13 @@
 """DECIMAL, FLOAT, MEDIUMINT and BIT. Source: MySQL's ``decimal.cc`` (decimal2bin)."""
 
 from collections.abc import Callable, Sequence
-from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from applier.mysql.float32 import shortest
 
 _GROUP_DIGITS: Final = 9
 _GROUP_BYTES: Final = 4
 _BYTES_OF_DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-_FLOAT: Final = Struct("<f")
 MAX_KNOWN: Final = 4096
 _Group: TypeAlias = tuple[int, int, int]
 """Where a group of digits begins, its bits, and what it is less than."""
@@ -115,22 +115,11 @@ class _Shortest(dict[float, float]):
     def __missing__(self, value: float) -> float:
         if len(self) >= MAX_KNOWN:
             self.clear()
-        found = _shortest(value)
+        found = shortest(value)
         # 0.0 and -0.0 are one key of a dict.
         if value:
             self[value] = found
         return found
-
-
-def _shortest(value: float) -> float:
-    for digits in (6, 7, 8):
-        found = float(f"{value:.{digits}g}")
-        try:
-            if _FLOAT.unpack(_FLOAT.pack(found))[0] == value:
-                return found
-        except OverflowError:  # rounded up, beyond the greatest one
-            continue
-    return float(f"{value:.9g}")
 
 
 _known: Final = _Shortest()
@@ -144,12 +133,3 @@ def integers(*, is_signed: bool) -> Callable[[Sequence[bytes]], Sequence[int]]:
 def read_bits(values: Sequence[bytes]) -> Sequence[int]:
     """Read BIT: the highest byte first."""
     return list(map(int.from_bytes, values))
-
-
-def read_vectors(values: Sequence[bytes]) -> Sequence[str]:
-    """Read VECTOR as text: 32-bit numbers, the lowest byte first."""
-    return ["[" + ",".join(_text(number) for (number,) in _FLOAT.iter_unpack(value)) + "]" for value in values]
-
-
-def _text(number: Any) -> str:
-    return repr(_shortest(number)).removesuffix(".0")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from applier.mysql.charset_text import texts
 from applier.sources.binlog.table_map import ColumnCode, charset_of
 from applier.sources.binlog.value.format import value_format
-from applier.sources.binlog.value.text import texts
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""TLS to a server of the MySQL family, in the operator's words."""
+"""TLS to a database's server, in the operator's words."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class TlsMode(StrEnum):
-    """How a connection to a server of the MySQL family is protected."""
+    """How a connection to a server is protected."""
 
     DISABLED = "disabled"
     PREFERRED = "preferred"

@@ -1,14 +1,14 @@
 """The port of one side: a session that reads and changes nothing. One thread uses it at a time; it connects when it is first used."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final, Protocol
 
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
-from applier.model.position import NO_TS, Ts
-from applier.verify.table_pair import Names, ServerKind, SideTable, TablePair
+from applier.model.position import Ts
+from applier.sinks.table_pair import Names, ServerKind, SideTable, TablePair
 
 # --- scope -----------------------------------------------------------------------------------------------------------
 # Which rows of a table are meant: a range of keys, and within it those whose digest of the key has certain bits.
@@ -50,6 +50,40 @@ class Scope:
     def part(self, bits: int, *parts: int) -> "Scope":
         """Return the rows of some parts."""
         return replace(self, bits=bits, parts=parts)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+# Values are bytes, in the forms of ``table_pair``; None is NULL.
+
+WIDE_MARK: Final = "x"
+"""Between the digits of a number and the place of its point. Not e: servers print that."""
+SUMMED_DIGITS: Final = 15
+"""Hexadecimal digits of a row's digest that are summed, 60 bits: with 64, TiDB and MySQL would have to agree about signs."""
+
+
+def read_text(value: bytes) -> str:
+    """Return the text; bytes that are not UTF-8 become lone surrogates."""
+    return value.decode("utf-8", "surrogateescape")
+
+
+def read_float(value: bytes) -> float:
+    """Return the number that a text of the form DOUBLE stands for: as a server prints it, or digits and the place of the point."""
+    digits, mark, point = read_text(value).partition(WIDE_MARK)
+    if not mark:
+        return float(value)
+    sign = "-" if digits.startswith("-") else ""
+    return float(f"{sign}0.{digits.removeprefix('-')}e{point}")
+
+
+def write_float(number: float) -> bytes:
+    """Return the wide form of a number, such that 12.5 is "125x2"; a zero has no sign."""
+    if not number:
+        return b"0"
+    _, digits, exponent = Decimal(repr(number)).as_tuple()
+    text = "".join(map(str, digits))
+    shown = text.lstrip("0")
+    point = len(shown) + int(exponent)
+    return f"{'-' if number < 0 else ''}{shown.rstrip('0')}{WIDE_MARK}{point}".encode()
 
 
 # --- reader ----------------------------------------------------------------------------------------------------------
@@ -118,35 +152,3 @@ class Reader(Protocol):
     def close(self) -> None:
         """Close the session."""
         ...
-
-
-# --- moment ----------------------------------------------------------------------------------------------------------
-# Both sides at one moment: the sink as it is now, and upstream as it was at the sink's checkpoint, where upstream can show it.
-#
-# A moment lasts for one range. A long transaction would keep the applier's DDLs waiting, and the history that both servers must not delete.
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """A session on each side. One thread uses them at a time."""
-
-    upstream: Reader
-    sink: Reader
-
-    @contextmanager
-    def moment(self) -> Iterator[Ts]:
-        """See one state of each side until the block ends; yield the sink's checkpoint in it (NO_TS: there is none)."""
-        try:
-            self.sink.begin()
-            # Read in the transaction that reads the rows: so upstream's snapshot is exactly theirs.
-            ts = self.sink.checkpoint_ts()
-            self.upstream.begin(ts or None)
-            yield ts or NO_TS
-        finally:
-            self.sink.end()
-            self.upstream.end()
-
-    def close(self) -> None:
-        """Close both sessions; the next use opens others."""
-        self.sink.close()
-        self.upstream.close()

@@ -1,7 +1,9 @@
 import pytest
 
-from applier.verify.table_pair import Form, pair_columns, pair_tables
-from tests.unit.verify.pairs import BOTH, MARIADB, MYSQL, SQLITE, TIDB, column_pair, side_column, side_table, table_pair
+from applier.sinks.mysql.table_text import MARIADB, MYSQL, TIDB
+from applier.sinks.sqlite.table_reader import SQLITE
+from applier.sinks.table_pair import Form, pair_columns, pair_tables
+from tests.unit.verify.pairs import BOTH, column_pair, side_column, side_table, table_pair
 
 
 @pytest.mark.parametrize(

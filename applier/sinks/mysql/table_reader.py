@@ -8,22 +8,32 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.ddl.column_parser import parse_type
+from applier.ddl.column_type import ColumnType
+from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
+from applier.mysql.catalogue import TABLES, Row, describe_with_rows, read_view
 from applier.mysql.errors import code_of, translate
 from applier.mysql.session import ServerSession, discard, read_checked
+from applier.mysql.system_schema import SYSTEM_SCHEMAS
+from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.session import open_comparison
+from applier.sinks.mysql.table_text import TableText, kind_of_version
 from applier.sinks.settings import SinkSettings
-from applier.verify.mysql_tables import kind_of_version, read_names, read_tables
-from applier.verify.mysql_text import TableText
-from applier.verify.reader import Checksum, Key, Scope, TableChanged, Value
-from applier.verify.table_pair import Names, ServerKind, SideTable, TablePair
+from applier.sinks.table_pair import Names, ServerKind, SideColumn, SideTable, TablePair
+from applier.sinks.table_reader import Checksum, Key, Scope, TableChanged, Value
 
 T = TypeVar("T")
 
+_NAMES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")
+_ESTIMATES: Final = TABLES._replace(columns="TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS")
+TABLE_TYPES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
+"""Not SEQUENCE: MariaDB and TiDB list those, too."""
+VIEW_TYPES: Final = frozenset({"VIEW"})
 _VERSION: Final = text("SELECT VERSION()")
 _BEGIN: Final = text("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 _SNAPSHOT: Final = text("SET SESSION tidb_snapshot = :ts")
@@ -212,6 +222,48 @@ class MysqlReader:
         return translate(error, doing, **facts)
 
 
-def open_reader(settings: SinkSettings, *, is_upstream: bool, statement_timeout_s: int) -> MysqlReader:
-    """Return the reader of a server, which connects when it is used."""
-    return MysqlReader(settings, is_upstream=is_upstream, statement_timeout_s=statement_timeout_s)
+def read_names(connection: Connection, without: Collection[str]) -> Names:
+    """Read the names of the tables and views that the user may see. Errors of the database come out as SQLAlchemy's."""
+    hidden = SYSTEM_SCHEMAS.union(without)
+    listed = [(TableName(schema, name), str(kind).upper()) for schema, name, kind in connection.execute(_NAMES)]
+    tables, views = (
+        tuple(sorted(name for name, kind in listed if kind in wanted and name.schema.casefold() not in hidden))
+        for wanted in (TABLE_TYPES, VIEW_TYPES)
+    )
+    return Names(tables=tables, views=views)
+
+
+def read_tables(connection: Connection, names: Collection[TableName]) -> list[SideTable]:
+    """Describe tables, named as ``read_names`` lists them. Errors of the database come out as SQLAlchemy's."""
+    described = {name: found for name, found in describe_with_rows(connection, names).items() if found[1]}
+    estimates = read_view(connection, _ESTIMATES, described.keys())
+    return [
+        SideTable(
+            description=found,
+            columns=_columns(found.columns, columns),
+            rows=sum(int(row["TABLE_ROWS"] or 0) for row in estimates[name]),
+        )
+        for name, (found, columns) in sorted(described.items())
+    ]
+
+
+def _columns(described: Collection[ColumnDescription], rows: Collection[Row]) -> tuple[SideColumn, ...]:
+    by_name = {row["COLUMN_NAME"]: row for row in rows}
+    return tuple(
+        SideColumn(
+            description=column,
+            type=_type_of(column),
+            charset=by_name[column.name]["CHARACTER_SET_NAME"] or "",
+            collation=by_name[column.name]["COLLATION_NAME"] or "",
+        )
+        for column in described
+    )
+
+
+def _type_of(column: ColumnDescription) -> ColumnType | None:
+    """Return the type; None for one that is not replicated (GEOMETRY, UUID)."""
+    try:
+        found = parse_type(Cursor(column.sql_type))
+    except DdlSyntaxError:
+        return None
+    return found.as_binary() if column.binary else found

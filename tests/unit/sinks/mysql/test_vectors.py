@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.dump.vectors import with_vectors
+from applier.sinks.mysql.dump_loader import with_vectors
 
 COLUMNS = ["id", "v", "note"]
 

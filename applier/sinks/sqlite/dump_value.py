@@ -9,7 +9,9 @@ from typing import Final, TypeAlias
 from uuid import UUID
 
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.dump.insert_values import LiteralKind
+from applier.mysql.charset_text import UTF8, texts
+from applier.mysql.float32 import read_vectors
+from applier.mysql.insert_values import LiteralKind
 from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.stored_value import (
     Inexact,
@@ -23,8 +25,6 @@ from applier.sinks.sqlite.stored_value import (
     store_integer,
     time_of_day,
 )
-from applier.sources.binlog.value.number import read_vectors
-from applier.sources.binlog.value.text import UTF8, texts
 
 ValueRead: TypeAlias = Callable[[LiteralKind, bytes], Stored]
 """ValueError (``Inexact`` too): the value is none of the column's type."""

@@ -11,14 +11,28 @@ from typing import Final
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
 from applier.mysql.quoting import quote_identifier, quote_table
-from applier.verify.mysql_tables import TIDB
-from applier.verify.reader import DIGEST_BITS, Key, Scope
-from applier.verify.table_pair import VARIABLE, ColumnPair, Form, ServerKind, SideColumn, SideTable, TablePair
-from applier.verify.value import WIDE_MARK, read_float, read_text
+from applier.mysql.session_variables import SQL_MODE
+from applier.sinks.table_pair import VARIABLE, ColumnPair, Form, ServerKind, SideColumn, SideTable, TablePair
+from applier.sinks.table_reader import DIGEST_BITS, SUMMED_DIGITS, WIDE_MARK, Key, Scope, read_float, read_text
 
+_REPAIRING: Final = (
+    "SET NAMES utf8mb4",
+    f"SET SESSION sql_mode = '{SQL_MODE},STRICT_ALL_TABLES', time_zone = '+00:00', foreign_key_checks = 0",
+    "BEGIN",
+)
+_LENIENT: Final = (f"SET SESSION sql_mode = '{SQL_MODE}'", f"SET SESSION sql_mode = '{SQL_MODE},STRICT_ALL_TABLES'")
+MYSQL: Final = ServerKind(name="MySQL", begins=_REPAIRING, lenient=_LENIENT)
+MARIADB: Final = ServerKind(name="MariaDB", begins=_REPAIRING, lenient=_LENIENT)
+TIDB: Final = ServerKind(name="TiDB", has_history=True, is_wide=True, begins=_REPAIRING, lenient=_LENIENT)
 _NAMED_BYTES: Final = ("uuid", "inet4", "inet6")
-HEX_DIGITS: Final = 15
-"""60 bits of the digest are summed: with 64, TiDB and MySQL would have to agree about signs."""
+
+
+def kind_of_version(version: str) -> ServerKind:
+    """Return which server shows this version."""
+    shown = version.casefold()
+    if "tidb" in shown:
+        return TIDB
+    return MARIADB if "mariadb" in shown else MYSQL
 
 
 class TableText:
@@ -88,7 +102,7 @@ class TableText:
 
     @property
     def _total(self) -> str:
-        digits = f"CAST(CONV(LEFT({self.row_digest},{HEX_DIGITS}),16,10) AS UNSIGNED)"
+        digits = f"CAST(CONV(LEFT({self.row_digest},{SUMMED_DIGITS}),16,10) AS UNSIGNED)"
         return f"CAST(COALESCE(SUM({digits}),0) AS CHAR)"
 
     def _joined(self, columns: Sequence[ColumnPair]) -> str:

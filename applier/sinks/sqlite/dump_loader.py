@@ -14,30 +14,26 @@ from sqlalchemy import RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from applier.ddl.column_type import TypeFamily
-from applier.dump.definitions import Definitions
-from applier.dump.file_target import FileTarget
-from applier.dump.file_value import FileText, ValueRead, is_known_charset, value_read
-from applier.dump.insert_values import Literal, columns_of, rows_of
-from applier.dump.statements import Piece
 from applier.model.errors import ApplierError, ConfigError
-from applier.model.events import FoldedName, TableName
+from applier.model.events import TableName
 from applier.model.remedy import Remedy
+from applier.mysql.insert_values import Literal, columns_of, rows_of
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import Literal as Render
+from applier.sinks.dump_loader import DumpForm
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
 from applier.sinks.sqlite.dialect import SqliteDialect
+from applier.sinks.sqlite.dump_value import FileText, ValueRead, is_known_charset, value_read
 from applier.sinks.sqlite.errors import translate
-from applier.sinks.sqlite.session import FileSession, database_path, open_engine, raw
+from applier.sinks.sqlite.names import compose, quote
+from applier.sinks.sqlite.session import FileSession, database_path, open_engine, raw, snapshot, transaction
 
 COMMIT_BYTES: Final = 16 << 20
 _TYPE_CODES: Final = {TypeFamily.ENUM: 247, TypeFamily.SET: 248, TypeFamily.DECIMAL: 246}
 """Those that the dialect asks for."""
 _ANY_TYPE: Final = 3
 _DIALECT: Final = SqliteDialect()
-
-NamedBytes = Mapping[FoldedName, Mapping[str, str]]
-"""The columns of MariaDB's types that are bytes in the sink, by the sink's tables: column -> name of the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +47,9 @@ class _TargetColumn:
 class FileRows:
     """One session on the file, for one file of the dump. Errors name the table and the file, and no value."""
 
-    def __init__(self, settings: SinkSettings, zone: str, named: NamedBytes, *, is_of_log: bool, **facts: Any) -> None:
-        self._facts, self._named, self._waiting_bytes = facts, named, 0
-        self._text = FileText(charset="utf8mb4", zone=zone, wire_zone=settings.time_zone, is_of_log=is_of_log)
+    def __init__(self, settings: SinkSettings, form: DumpForm, **facts: Any) -> None:
+        self._facts, self._named, self._waiting_bytes = facts, form.named_bytes, 0
+        self._text = FileText(charset="utf8mb4", zone=form.zone, wire_zone=settings.time_zone, is_of_log=form.is_of_log)
         self._tables: dict[TableName, tuple[TableDescription, dict[str, _TargetColumn | None]]] = {}
         self._connection = FileSession(open_engine(database_path(settings.url), settings.lock_wait_timeout_s))
         self._transaction: RootTransaction | None = None
@@ -77,20 +73,20 @@ class FileRows:
             self._text = text
             self._tables.clear()
 
-    def write(self, piece: Piece, into: TableName) -> int:
+    def write(self, statement: bytes, end: int, table: TableName) -> int:
         """Write the rows of a statement into a table of the sink; return their number."""
-        with _errors(self._facts | {"table": str(into)}):
+        with _errors(self._facts | {"table": str(table)}):
             if self._transaction is None:
                 self._transaction = self._connection.begin()
-            table, columns = self._table(into)
-            listed, at = columns_of(piece.text, piece.end)
+            described, columns = self._table(table)
+            listed, at = columns_of(statement, end)
             chosen = _chosen(columns, listed)
             names = [column.name for column in chosen if column is not None]
             count = 0
-            for statement, rows in _DIALECT.replaces(table, names, _rendered(rows_of(piece.text, at), chosen)):
-                raw(self._connection).execute(statement)
+            for text, rows in _DIALECT.replaces(described, names, _rendered(rows_of(statement, at), chosen)):
+                raw(self._connection).execute(text)
                 count += rows
-        self._waiting_bytes += len(piece.text)
+        self._waiting_bytes += len(statement)
         if self._waiting_bytes >= COMMIT_BYTES:
             self.commit()
         return count
@@ -184,11 +180,39 @@ def _values(row: Sequence[Literal], columns: Sequence[_TargetColumn | None]) -> 
             raise ValueError(f"a value of column {column.name} is not one of its type: {type(error).__name__}") from None
 
 
-def target_of(settings: SinkSettings, tables: Sequence[TableName], views: Sequence[TableName]) -> FileTarget:
-    """Return the tables of a dump in the file."""
-    return FileTarget(settings, tables, views)
+@dataclass(frozen=True, slots=True)
+class FileLoader:
+    """Loads dumps into a file, which is there: the bookkeeping is in it. ``settings``: of the sink."""
 
+    settings: SinkSettings
 
-def open_rows(settings: SinkSettings, definitions: Definitions, file: str) -> FileRows:
-    """Return a connection that takes the rows of a file of a dump."""
-    return FileRows(settings, definitions.zone, definitions.named_bytes, is_of_log=definitions.to_log is not None, file=file)
+    def present(self, names: Sequence[TableName]) -> Sequence[TableName]:
+        """Return which of these tables and views are there."""
+        with self._snapshot() as driver:
+            found = find_objects(driver)
+        return [name for name in names if name.fold() in found]
+
+    def drop(self, tables: Sequence[TableName], views: Sequence[TableName]) -> None:
+        """Drop tables and views, if they are there."""
+        with transaction(open_engine(database_path(self.settings.url), self.settings.lock_wait_timeout_s)) as connection:
+            driver = raw(connection)
+            found = find_objects(driver)
+            for entry in (found[name.fold()] for name in (*views, *tables) if name.fold() in found):
+                driver.execute(compose("DROP VIEW {name}" if entry.is_view else "DROP TABLE {name}", name=quote(entry.stored)))
+
+    def count(self, tables: Sequence[TableName]) -> Mapping[TableName, int]:
+        """Return how many rows each of these tables has."""
+        with self._snapshot() as driver:
+            found = find_objects(driver)
+            counting = {name: compose("SELECT COUNT(*) FROM {table}", table=quote(found[name.fold()].stored)) for name in tables}
+            return {name: driver.execute(query).fetchone()[0] for name, query in counting.items()}
+
+    def open_rows(self, form: DumpForm, file: str) -> FileRows:
+        """Return a session for the rows of a file."""
+        return FileRows(self.settings, form, file=file)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        path = database_path(self.settings.url)
+        with snapshot(open_engine(path, self.settings.lock_wait_timeout_s), path) as connection:
+            yield raw(connection)

@@ -1,7 +1,7 @@
-from applier.verify.mysql_text import TableText
-from applier.verify.reader import Scope
-from applier.verify.table_pair import pair_tables
-from tests.unit.verify.pairs import BOTH, MARIADB, MYSQL, TIDB, side_column, side_table, table_pair
+from applier.sinks.mysql.table_text import MARIADB, MYSQL, TIDB, TableText
+from applier.sinks.table_pair import pair_tables
+from applier.sinks.table_reader import Scope
+from tests.unit.verify.pairs import BOTH, side_column, side_table, table_pair
 
 ID = side_column("id", "int")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.dump.insert_values import LiteralKind, columns_of, rows_of
+from applier.mysql.insert_values import LiteralKind, columns_of, rows_of
 
 NUMBER, TEXT, BYTES = LiteralKind
 
