@@ -142,14 +142,6 @@ class Cache:
         """Record that a range could not be read."""
         self._batches.release(name)
 
-    def bytes_in(self, names: Iterable[RangeId]) -> int:
-        """Return the bytes of some ranges."""
-        return sum(self._ranges[name][1].bytes for name in names)
-
-    def events_in(self, names: Iterable[RangeId]) -> int:
-        """Return the events of some ranges."""
-        return sum(self._ranges[name][1].events for name in names)
-
     def ranges_of(self, stream: Stream) -> int:
         """How many ranges with rows a stream has."""
         return len(self._names.get(stream, ()))

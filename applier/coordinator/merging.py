@@ -2,18 +2,19 @@
 
 A stream that does not resolve for an hour is read in thousands of small ranges, because each of them might hold the resolved event that
 all others wait for. Their rows must be kept, but not in thousands of pieces: each piece costs something in Spark and here. Merged
-ranges are merged again, so their number grows with the logarithm of what they hold, and so does how often a record is read.
+ranges are merged again, so their number grows with the logarithm of what they hold, and so does how often a record is read. Streams that
+are ahead of it are read less often instead (``read_ahead``).
 
 A merge changes the cache and nothing else: positions, promises and DDLs of these records were taken in at the first reading.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from applier.coordinator.cache import Cache
 from applier.coordinator.pace import LEAST_PER_RECORD
 from applier.coordinator.stream_state import StreamState
-from applier.model.position import Stream
+from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId, RangeReport
 
 FAN: Final = 8
@@ -50,9 +51,12 @@ class Merges:
             return
         # Only of the contiguous prefix: between two ranges after it a range may still be missing.
         ranges = [name for name in self._cache.names_of(stream) if name.end <= state.prefix]
-        # The smallest run, not the first: large ranges at the front would be read again with every merge.
-        runs = [ranges[i : i + FAN] for i in range(len(ranges) - FAN + 1)]
-        sized = [(self._weight(state, run), run) for run in runs if not self._cache.is_pinned(run)]
+        ends = [name.start for name in ranges[1:]] + [name.end for name in ranges[-1:]]
+        weights = [self._weight(state, name, end) for name, end in zip(ranges, ends, strict=True)]
+        # The smallest run; unless there are very many, none of which one range is more than half: that would be read again with each few
+        # small ones behind it.
+        runs = [slice(at, at + FAN) for at in range(len(ranges) - FAN + 1) if not self._cache.is_pinned(ranges[at : at + FAN])]
+        sized = [(sum(weights[run]), ranges[run]) for run in runs if self._is_even(weights[run]) or len(ranges) > 2 * self._most_ranges]
         size, run = min(sized, default=(0, []))
         if not run or size > self._most_bytes:
             return
@@ -62,11 +66,15 @@ class Merges:
             self._busy.add(stream)
             yield merge, size
 
-    def _weight(self, state: StreamState, run: list[RangeId]) -> int:
-        """Return what reading a run again costs, in bytes: those of its rows, and something for each record between them."""
-        # Where offsets count nothing, what lies between has not been counted: the events of the ranges stand for it.
-        between = self._cache.events_in(run) if state.cuts.are_given else run[-1].end - run[0].start
-        return self._cache.bytes_in(run) + LEAST_PER_RECORD * between
+    def _weight(self, state: StreamState, name: RangeId, end: Offset) -> int:
+        """Return what reading again up to ``end`` costs, in bytes: those of a range's rows, and something for each record."""
+        # Where offsets count nothing, what lies behind the range has not been counted: its events stand for it.
+        report = self._cache.report_of(name)
+        return report.bytes + LEAST_PER_RECORD * (report.events if state.cuts.are_given else end - name.start)
+
+    @staticmethod
+    def _is_even(weights: Sequence[int]) -> bool:
+        return 2 * max(weights) <= sum(weights)
 
     def take(self, report: RangeReport) -> None:
         """Replace the pieces by the merged range. They stay if the topic has lost rows that they hold, or if a segment was cut of them."""

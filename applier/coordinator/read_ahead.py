@@ -6,6 +6,7 @@ first, and nothing is read if there are many of them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from applier.coordinator.cache import Cache
@@ -21,6 +22,8 @@ from applier.model.segment import is_ahead
 
 PIECES: Final = 8
 """Into how many ranges a plan of one stream alone is divided: several tasks read them at once."""
+LARGER: Final = 4
+"""A stream that is ahead of W and has many ranges is read again when it has grown by such a part of what must be kept of it."""
 ACCELERATION: Final = 4
 """How many times as large as a plan that was limited the next one may be."""
 
@@ -54,12 +57,13 @@ class ReadAhead:
         """Return the next ranges to read; () if enough rows wait to be written."""
         if self._has_enough():
             return ()
-        must_wait = self._waiting()
+        ahead = self._ahead()
+        must_wait = self._waiting(ahead)
         hungry = [state for state in self._streams if state.has_more and not must_wait(state)]
         planned = self._ranges(hungry)
         for name in planned:
             self._expect(name, self._streams.of(name).expected_bytes_of(name))
-        for state in [state for state in self._streams if self.merges.has_many(state.stream)]:
+        for state in [state for state in self._streams if self.merges.has_many(state.stream) and not self._may_be_late(state, ahead)]:
             for merge, size in self.merges.plan(state):
                 self._expect(merge, size)
                 planned.append(merge)
@@ -82,21 +86,33 @@ class ReadAhead:
         # What is being read counts too: it will be cached before the next plan.
         return self._cache.bytes + self._reading >= self._policy.cached_bytes
 
-    def _waiting(self) -> Callable[[StreamState], bool]:
-        """Return what says of a stream whether it must wait: it is ahead of the least promise, and those ahead are held."""
-        window, least_ts = self._window, self._streams.least_resolved_ts(self._window.checkpoint_ts)
-        is_held = self._is_full or self._cache.closed.beyond + self._reading >= self._policy.lead_bytes
+    def _ahead(self) -> set[Stream]:
+        """Return the streams that have promised more than the least promise."""
+        least_ts = self._streams.least_resolved_ts(self._window.checkpoint_ts)
+        return {state.stream for state in self._streams if is_ahead(state.resolved_ts, least_ts)}
+
+    def _waiting(self, ahead: AbstractSet[Stream]) -> Callable[[StreamState], bool]:
+        """Return what says of a stream whether it must wait."""
+        window, is_held = self._window, self._is_full or self._cache.closed.beyond + self._reading >= self._policy.lead_bytes
 
         def must_wait(state: StreamState) -> bool:
-            return (is_held and is_ahead(state.resolved_ts, least_ts)) or window.is_beyond_need(
-                max(state.resolved_ts, window.checkpoint_ts)
-            )
+            if window.is_beyond_need(max(state.resolved_ts, window.checkpoint_ts)):
+                return True
+            return (is_held and state.stream in ahead) or (self._may_be_late(state, ahead) and self._has_little(state))
 
         return must_wait
 
+    def _may_be_late(self, state: StreamState, ahead: AbstractSet[Stream]) -> bool:
+        """Whether nothing waits for what comes next in a stream: neither W, nor rows that are written ahead of it."""
+        return state.stream in ahead and state.stream not in self._streams.applied
+
+    def _has_little(self, state: StreamState) -> bool:
+        """Whether a stream with many ranges would get another small one. So it is read less often, the longer W stands still."""
+        return self.merges.has_many(state.stream) and LARGER * state.unplanned < state.kept
+
     def has_read(self, ends: Mapping[Stream, Offset]) -> bool:
         """Whether every stream was read up to ``ends``, or must wait: W cannot grow beyond one that was read to its end."""
-        must_wait = self._waiting()
+        must_wait = self._waiting(self._ahead())
         return all(state.prefix >= ends.get(state.stream, state.prefix) or must_wait(state) for state in self._streams)
 
     # --- how much ------------------------------------------------------------------------------------------------------

@@ -48,10 +48,11 @@ class _HeldDdls(NamedTuple):
 class StoredOffset:
     """The rows, promises and DDLs of the contiguous prefix that hold the stored offset back."""
 
-    __slots__ = ("_ddls", "_held", "_passed")
+    __slots__ = ("_ddls", "_held", "passed")
 
     def __init__(self, start: Offset) -> None:
-        self._passed = start
+        self.passed = start
+        """No restart reads what lies before it."""
         self._held: deque[ResumePoints] = deque()
         self._ddls: deque[_HeldDdls] = deque()
 
@@ -80,11 +81,11 @@ class StoredOffset:
         if self._ddls:
             ddl = self._first_ddl(checkpoint_ts, pending, done)
             found = [offset for offset in (point and point.offset, ddl) if offset is not None]
-            return max(min(found), self._passed) if found else None, None
+            return max(min(found), self.passed) if found else None, None
         if point is None:
             return None, MAX_TS
         # Joined entries stand for offsets that did not matter any more: never above what was stored before.
-        return max(point.offset, self._passed), point.value
+        return max(point.offset, self.passed), point.value
 
     def _first_point(self, checkpoint_ts: Ts) -> ResumePoint | None:
         for hold in self._held:
@@ -105,7 +106,7 @@ class StoredOffset:
 
     def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
         """Forget what can never hold the stored offset again, now that ``stored`` is durable at ``checkpoint_ts``."""
-        self._passed = max(self._passed, stored)
+        self.passed = max(self.passed, stored)
         while self._held and _first_held(self._held[0], checkpoint_ts) is None:
             self._held.popleft()
 
@@ -243,9 +244,19 @@ class StreamState:
         return 0 if self.cuts.are_given else self.end - self.prefix
 
     @property
+    def kept(self) -> int:
+        """How many offsets lie between the durable position and what was read."""
+        return self.prefix - self._stored.passed
+
+    @property
+    def unplanned(self) -> int:
+        """How many records lie between what was planned and the end; of a source that names cuts, what they count."""
+        return self.cuts.left(self.planned)
+
+    @property
     def expected_bytes(self) -> int:
         """How many bytes everything that is left to plan will probably have."""
-        return self.size.expected_bytes(self.cuts.left(self.planned) + sum(records for _, records in self._failed))
+        return self.size.expected_bytes(self.unplanned + sum(records for _, records in self._failed))
 
     @property
     def begins_ts(self) -> Ts:

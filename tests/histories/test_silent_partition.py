@@ -4,6 +4,7 @@ All partitions continue to write rows. Those of the others wait in Kafka; those 
 resolved event that all wait for, and so they must be kept (in Spark: spilled), but in few ranges.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -69,8 +70,12 @@ class SharedReader:
     """Reads a log of this process: it is long, and need not cross to a task with each range."""
 
     log: ClassVar[MemoryReader]
+    records: ClassVar[Counter] = Counter()
 
     def read(self, ranges):
+        ranges = list(ranges)
+        for name in ranges:
+            self.records[name.stream] += name.end - name.start
         return self.log.read(ranges)
 
 
@@ -112,5 +117,8 @@ def test_s13_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_
     assert len(set(checkpoints[BEFORE_S + 20 : HOUR_S + BEFORE_S])) == 1
     assert LEAD // 3 <= of_others <= LEAD
     assert most <= MOST_IN_ALL
+    held = Counter(record.stream for record in feed.records)
+    assert {stream for stream in held if SharedReader.records[stream] == held[stream]} == {*held} - {SILENT}, "each record once"
+    assert SharedReader.records[SILENT] <= 7 * held[SILENT], "the silent one's as often as the logarithm of its ranges says"
     assert runner.cached_ranges == frozenset()
     assert differences(feed.steps, url) == []

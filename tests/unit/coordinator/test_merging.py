@@ -13,19 +13,23 @@ from tests.timeline.scenario import P0, Scenario, resolved, row
 
 def fed_row_by_row(rows, **policy):
     """A stream that does not resolve, read in ranges of one row each; and the most ranges that were cached at once."""
-    s, most = Scenario(policy=Policy(merge_ranges=8, **policy)), 0
+    s, most = Scenario(policy=Policy(**{"merge_ranges": 8} | policy)), 0
+    s.records = 0
     for ts in range(1, rows + 1):
         s.write(P0, row(ts))
         s.list()
-        s.read()
+        planned = s.coordinator.plan()
+        s.records += sum(name.end - name.start for name in planned)
+        s.read(*planned)
         s.steps()
         most = max(most, s.coordinator.streams[0].cached_ranges)
     return s, most
 
 
 def test_ranges_of_a_stream_that_does_not_resolve_are_merged_again_and_again_and_its_rows_are_applied_once():
-    s, most = fed_row_by_row(700)
-    assert most < 8 + 3 * FAN
+    s, most = fed_row_by_row(700, merge_ranges=2 * FAN)
+    assert most <= 4 * FAN
+    assert s.records <= 6 * 700, "as often as the logarithm says, not again with each small range behind a large one"
     assert sum(status.cached_bytes for status in s.coordinator.streams) == 7000
     assert s.coordinator.cached_bytes <= 7000 + 10 * most, "a small range that was read together with a merge stays as long as that"
     s.write(P0, resolved(700))

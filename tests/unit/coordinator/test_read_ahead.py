@@ -42,6 +42,26 @@ def test_streams_ahead_wait_while_too_much_is_cached_beyond_the_watermark_and_th
     assert not s.coordinator.is_caught_up({P0: 4, P1: 5})
 
 
+def test_streams_ahead_of_one_that_does_not_promise_are_read_less_and_less_often_and_are_never_read_again():
+    s, read = Scenario(P0, P1, policy=Policy(merge_ranges=8)).write(P1, resolved(1)), 0
+    for ts in range(2, 2_000):
+        s.write(P0, row(ts), resolved(ts))
+        s.list()
+        planned = s.coordinator.plan()
+        read += sum(name.end - name.start for name in planned if name.stream == P0)
+        s.read(*planned) if planned else None
+    ahead, _ = s.coordinator.streams
+    assert ahead.cached_ranges <= 40
+    assert read == ahead.read_offset >= 0.7 * len(s.log[P0])
+    s.list()
+    s.steps()
+    assert s.coordinator.is_caught_up({P0: len(s.log[P0]), P1: 1}), "W cannot grow"
+    s.write(P1, resolved(2_000))
+    assert s.turn()[0][:3] == ("apply", 1, ahead.resolved_ts)
+    s.turn()
+    assert s.coordinator.checkpoint_ts == 1_999
+
+
 def test_the_first_plan_is_small_however_many_streams_there_are_and_plans_grow_to_what_a_job_reads_in_seconds():
     policy = Policy(first_plan_bytes=64 * GUESS, plan_bytes=1024 * GUESS)
     for number, most in ((1, 64), (8, 64), (64, 64), (200, 200)):
