@@ -1,0 +1,319 @@
+"""Places the records of one range: runs of plain rows by their matchers (``row_run``), everything else one by one."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from applier.model.errors import ProtocolError
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
+from applier.model.position import Offset, Stream
+from applier.selection import EVERYTHING, SelectedTable, TableSelection
+from applier.sources.canal_json.large_row import CanalLargeRows
+from applier.sources.canal_json.placing import markers_of, place_row
+from applier.sources.canal_json.record import CanalRecord, CanalRow, read_record, unpacked
+from applier.sources.canal_json.row_run import (
+    DATA,
+    END,
+    HEAD_END,
+    IMAGE_AT,
+    TAIL,
+    TAIL_BYTES,
+    TS_AT,
+    Matched,
+    RowMatcher,
+    begin_range,
+    matcher_of,
+)
+from applier.sources.compiled import intern_shape
+from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
+from applier.sources.selected_events import SelectedEvents, gather_rows
+from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
+
+RUN_ROWS: Final = 256
+"""Rows of a run at most. What one call decodes should stay in the processor's cache."""
+MAX_HEADS: Final = 65_536
+"""Beginnings of records that a placer remembers; then it begins anew."""
+MAX_MATCHERS: Final = 8
+"""Shapes of one table and operation that are tried: deletes may be reduced, and types change."""
+
+
+class KnownHead:
+    """Rows that begin with the same bytes: of one table and operation. ``matchers``: their shapes, the last used one first."""
+
+    __slots__ = ("_routed", "matchers", "selected")
+
+    def __init__(self, selected: SelectedTable) -> None:
+        # Of this range only. What the process knows from earlier ranges must not count: a bad value outside of the key is found by the
+        # full parse and not by a matcher, and a range that another process reads again must give the same report.
+        self.matchers: list[RowMatcher] = []
+        self.selected = selected
+        self._routed: dict[int, Shape] = {}
+
+    def learn(self, matcher: RowMatcher) -> None:
+        """Remember how rows are read."""
+        if matcher not in self.matchers:
+            self.matchers.insert(0, matcher)
+            del self.matchers[MAX_MATCHERS:]
+
+    def match(self, records: Sequence[bytes], images: Sequence[bytes]) -> tuple[RowMatcher, Matched] | None:
+        """Return what the first matcher that knows all of these rows says of them."""
+        for matcher in self.matchers:
+            if (found := matcher.match(records, images)) is not None:
+                if matcher is not self.matchers[0]:
+                    self.matchers.remove(matcher)
+                    self.matchers.insert(0, matcher)
+                return matcher, found
+        return None
+
+    def shape_of(self, matcher: RowMatcher) -> Shape:
+        """Return the shape of a matcher's rows in the sink."""
+        if not self.selected.is_routed:
+            return matcher.shape
+        if id(matcher) not in self._routed:
+            self._routed[id(matcher)] = intern_shape(self.selected.routed(matcher.shape))
+        return self._routed[id(matcher)]
+
+
+RunRow: TypeAlias = tuple[KnownHead, int, bytes, bytes]
+"""A row of a run: its head, its offset, the record, its image."""
+
+
+class _Columns:
+    """The rows of a run, as columns. The key is None where no matcher has read the row."""
+
+    __slots__ = ("_numbers", "_rows", "commit_ts", "keys", "kinds", "shape", "shapes")
+
+    def __init__(self, rows: Sequence[RunRow]) -> None:
+        self._rows = rows
+        self.shapes: list[Shape] = []
+        self.shape = [0] * len(rows)
+        self.commit_ts = [0] * len(rows)
+        self.kinds = bytearray(len(rows))
+        self.keys: list[Any] = [None] * len(rows)
+        self._numbers: dict[int, int] = {}
+
+    def match(self, head: KnownHead, places: Sequence[int]) -> None:
+        """Read the rows of one head: together, and divided where they do not match as a whole."""
+        found = head.match([self._rows[place][2] for place in places], [self._rows[place][3] for place in places])
+        if found is not None:
+            matcher, (commit_ts, keys) = found
+            number = self._number(head.shape_of(matcher))
+            for place, ts, key in zip(places, commit_ts, keys, strict=True):
+                self.keys[place], self.commit_ts[place], self.kinds[place], self.shape[place] = key, ts, matcher.kind, number
+        elif len(places) > 1 and head.matchers:
+            middle = len(places) // 2
+            self.match(head, places[:middle])
+            self.match(head, places[middle:])
+
+    def row(self, place: int) -> PlacedRow | None:
+        """Return a row; None if no matcher knows it."""
+        if self.keys[place] is None:
+            self.match(self._rows[place][0], (place,))
+        if self.keys[place] is None:
+            return None
+        shape = self.shapes[self.shape[place]]
+        return PlacedRow(self.commit_ts[place], self.kinds[place], shape, self.keys[place], self._rows[place][3])
+
+    def _number(self, shape: Shape) -> int:
+        number = self._numbers.get(id(shape))
+        if number is None:
+            number = self._numbers[id(shape)] = len(self.shapes)
+            self.shapes.append(shape)
+        return number
+
+
+class CanalJsonPlacer:
+    """Implements ``Placer``. Not thread-safe; compiled matchers are shared by the process."""
+
+    def __init__(self, stream: Stream, whole_rows: WholeRowSources = REFUSED, selection: TableSelection = EVERYTHING) -> None:
+        begin_range()
+        self._events = SelectedEvents(stream, selection)
+        self._large_rows = CanalLargeRows(stream, whole_rows, lambda head: self._events.table(head.name).is_out)
+        self._heads: dict[bytes, KnownHead] = {}
+        self._has_out = False
+
+    def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
+        """Yield the events of some records in order: rows as columns. ProtocolError names the first record that cannot be read.
+
+        Bad values outside of the handle key may be found only by the image decoder.
+        """
+        for first in range(0, len(records), RUN_ROWS):
+            some = records[first : first + RUN_ROWS]
+            self._large_rows.begin(some)
+            yield from self._place_some(some)
+
+    def _place_some(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
+        run: list[RunRow] = []
+        known = self._heads.get
+        for record in records:
+            value = record[2]
+            # Written out here: a call per row would be a tenth of its cost.
+            if value is not None and value[-2:] == END:
+                head = known(value[: value.find(HEAD_END)])
+                if head is not None:
+                    tail_at, data_at = value.rfind(TAIL, -TAIL_BYTES), value.rfind(DATA)
+                    if 0 < data_at < tail_at and value[tail_at + TS_AT : -2].isdigit():
+                        run.append((head, record[0], value, value[data_at + IMAGE_AT : tail_at + 1]))
+                        continue
+            if (row := self._unusual_row(record)) is not None:
+                run.append(row)
+                continue
+            yield from self._end_run(run)
+            run = []
+            yield from gather_rows((record.offset, 0, placed) for placed in self._place_other(record))
+        yield from self._end_run(run)
+
+    def _unusual_row(self, record: Record) -> RunRow | None:
+        """Return a row that is compressed, or followed by white space, as one of a run; None for other events."""
+        if not record.value or (record.value[-2:] == END and record.value[:1] == b"{"):
+            return None
+        try:
+            plain = unpacked(record.value).rstrip()
+        except ProtocolError:
+            return None
+        head = self._heads.get(plain[: plain.find(HEAD_END)])
+        tail_at, data_at = plain.rfind(TAIL, -TAIL_BYTES), plain.rfind(DATA)
+        if head is None or plain[-2:] != END or not 0 < data_at < tail_at or not plain[tail_at + TS_AT : -2].isdigit():
+            return None
+        return head, record.offset, plain, plain[data_at + IMAGE_AT : tail_at + 1]
+
+    def _end_run(self, run: Sequence[RunRow]) -> Iterator[PlacedRows | PlacedEvent]:
+        if self._has_out:
+            yield from _left_out(run)
+            run = [row for row in run if not row[0].selected.is_out]
+        if not run:
+            return
+        heads, offset, record, image = zip(*run, strict=True)
+        head: KnownHead = heads[0]
+        if heads.count(head) == len(heads) and (found := head.match(record, image)) is not None:
+            matcher, (commit_ts, keys) = found
+            kinds = bytes((matcher.kind,)) * len(keys)
+            yield PlacedRows((head.shape_of(matcher),), bytes(len(keys)), commit_ts, kinds, offset, bytes(len(keys)), keys, image)
+            return
+        columns = _Columns(run)
+        places: dict[KnownHead, list[int]] = {}
+        for place, one in enumerate(heads):
+            places.setdefault(one, []).append(place)
+        for one, of_head in places.items():
+            columns.match(one, of_head)
+        if None in columns.keys:
+            yield from gather_rows(self._place_in_order(run, columns))
+        else:
+            index = bytes(len(run))
+            yield PlacedRows(columns.shapes, columns.shape, columns.commit_ts, columns.kinds, offset, index, columns.keys, image)
+
+    def _place_in_order(self, run: Sequence[RunRow], columns: _Columns) -> Iterator[tuple[int, int, Placed]]:
+        """Place what no matcher has read by the full parse. In order, so that the first error is that of the first row."""
+        for place, (_, offset, record, _) in enumerate(run):
+            # What the full parse has learned of one row counts for those after it, however a reader divides the records.
+            if (row := columns.row(place)) is not None:
+                yield offset, 0, row
+            else:
+                yield from ((offset, 0, one) for one in self._place_other(Record(Offset(offset), None, record)))
+
+    def _place_other(self, record: Record) -> Sequence[Placed]:
+        """Place what is not known, and learn it if it is a plain row. ProtocolError names its place."""
+        try:
+            event = CanalEvent(read_record(record.key, record.value), self, record.offset)
+        except ProtocolError as error:
+            raise self._events.located(error, record.offset, None) from error
+        placed = self._events.place(event, record.offset, 0)
+        self._learn_excluded(event)
+        return placed
+
+    def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
+        """Return the event of one record; one that cannot be read as markers and an ``Unplaced``. Raises nothing."""
+        self._large_rows.begin(())
+        try:
+            event = CanalEvent(read_record(key, value), self, offset)
+        except ProtocolError as error:
+            return self._events.unplaced(error, offset)
+        return [(0, found) for found in self._events.place_or_mark(event, offset, 0)]
+
+    def place_parsed(self, record: CanalRecord, head: EventHead, row: CanalRow, offset: int) -> list[PlacedRow]:
+        """Place a row by the full parse, and learn how to read the others of its kind. ProtocolError, without a place."""
+        if row.is_reduced:
+            return self._large_rows.place(head, row, offset)
+        placed = place_row(head, row)
+        self._learn(record, head.name, row, placed[-1].shape)
+        return placed
+
+    def _learn(self, record: CanalRecord, name: TableName, row: CanalRow, shape: Shape) -> None:
+        selected = self._events.table(name)
+        # Which rows of such a table are excluded is decided row by row.
+        if selected.ignored or (start := record.beginning(HEAD_END)) is None:
+            return
+        if (matcher := matcher_of(shape, name, row, record.pk_names)) is not None:
+            self._head(start, selected).learn(matcher)
+
+    def _learn_excluded(self, event: "CanalEvent") -> None:
+        """Remember how rows begin that are not applied, so that they are not parsed."""
+        if event.head is None or not event.is_row() or not (selected := self._events.table(event.head.name)).is_out:
+            return
+        if (start := event.beginning()) is not None:
+            self._has_out = True
+            self._head(start, selected)
+
+    def _head(self, start: bytes, selected: SelectedTable) -> KnownHead:
+        if len(self._heads) >= MAX_HEADS:
+            self._heads.clear()
+        return self._heads.setdefault(start, KnownHead(selected))
+
+
+def _left_out(run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
+    """Yield each table of which rows are left out, at its last row: of a replay that comes first, nothing is missed."""
+    last = {row[0].selected.name: row for row in run if row[0].selected.is_filtered}
+    for name, (_, offset, record, _) in last.items():
+        yield PlacedEvent(offset, 0, LeftOutTable(int(record[record.rfind(TAIL) + TS_AT : -2]), name))
+
+
+class CanalEvent:
+    """Implements ``UnreadEvent``."""
+
+    __slots__ = ("_head", "_offset", "_placer", "_record")
+
+    def __init__(self, record: CanalRecord, placer: CanalJsonPlacer, offset: int) -> None:
+        self._record, self._placer, self._offset = record, placer, offset
+        self._head: EventHead | None = None
+
+    @property
+    def head(self) -> EventHead | None:
+        """What ``read_head`` has returned."""
+        return self._head
+
+    def beginning(self) -> bytes | None:
+        """Return the bytes that all rows of this table and operation begin with."""
+        return self._record.beginning(HEAD_END)
+
+    def read_head(self) -> EventHead:
+        """Read timestamp, table and kind."""
+        self._head = self._record.head()
+        return self._head
+
+    def is_row(self) -> bool:
+        """Whether it is the change of a row."""
+        return self._record.is_row
+
+    def operation(self) -> RowOperation:
+        """Return what happened to the row."""
+        return self._record.operation()
+
+    def rows(self) -> list[PlacedRow]:
+        """Place the row."""
+        return self._placer.place_parsed(self._record, self._known, self._record.row(), self._offset)
+
+    def plain(self) -> DdlEvent | ResolvedEvent | AdminEvent:
+        """Read a DDL or a watermark."""
+        return self._record.plain_event()
+
+    def markers(self) -> list[PlacedRow]:
+        """Return a marker for each row whose key can be read."""
+        try:
+            return markers_of(self._known, self._record.row())
+        except ProtocolError:
+            return []
+
+    @property
+    def _known(self) -> EventHead:
+        if self._head is None:
+            raise AssertionError("the head is read first")
+        return self._head
