@@ -63,7 +63,7 @@ class StateLoader:
             place = StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
         else:
             place = StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state)
-        source.resume(replace(place, prepared=self._run.components.sink.bookkeeping.prepared))
+        source.resume(replace(place, xa=self._run.components.sink.bookkeeping.xa))
         listing = source.listing()
         source.check_topics()
         return listing

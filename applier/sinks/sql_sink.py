@@ -11,8 +11,8 @@ from sqlalchemy import Connection, text
 
 from applier.model.errors import NeedsOperator
 from applier.model.position import Ts
-from applier.model.prepared_store import PreparedReader
 from applier.model.remedy import Remedy
+from applier.model.xa_store import XaReader
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
@@ -66,7 +66,7 @@ class SqlSink(ABC):
 
     @property
     @abstractmethod
-    def prepared_reader(self) -> PreparedReader:
+    def xa_reader(self) -> XaReader:
         """What reads prepared transactions on executors."""
 
     @abstractmethod

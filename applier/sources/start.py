@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from applier.model.position import Stream, StreamPosition, Ts
-from applier.model.prepared_store import PreparedStore
+from applier.model.xa_store import XaStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class StoredPlace:
     checkpoint_ts: Ts
     positions: Mapping[Stream, StreamPosition]
     state: str | None = None
-    prepared: PreparedStore | None = None
+    xa: XaStore | None = None
     """Where the source may keep prepared transactions; None: nowhere, and it reads them again from upstream."""
 
 

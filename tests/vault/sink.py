@@ -26,7 +26,7 @@ from tests.vault import catalogue
 from tests.vault.dialect import VaultDialect, stored
 from tests.vault.session import Vault, raw
 from tests.vault.words import bookkeeping_of
-from tests.vault.writer import VaultPreparedReader, VaultWriter
+from tests.vault.writer import VaultWriter, VaultXaReader
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class VaultSink(SqlSink):
         return VaultWriter(self._vault, self._tables)
 
     @property
-    def prepared_reader(self) -> VaultPreparedReader:
-        return VaultPreparedReader(self._vault, self._tables)
+    def xa_reader(self) -> VaultXaReader:
+        return VaultXaReader(self._vault, self._tables)
 
     def migrate(self) -> Sequence[str]:
         return self.change(lambda connection: migration.upgrade(connection, self._tables), "")

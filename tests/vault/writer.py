@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from applier.model.errors import ApplierError, UnknownOutcome
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.prepared_table import read_pieces
+from applier.sinks.bookkeeping.xa_table import read_pieces
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_transaction import WriteTransaction
@@ -76,7 +76,7 @@ class VaultWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class VaultPreparedReader:
+class VaultXaReader:
     vault: Vault
     bookkeeping: Bookkeeping
 

@@ -12,17 +12,17 @@ from sqlalchemy import Connection
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.prepared_store import PreparedReader, PreparedStore
+from applier.model.xa_store import XaReader, XaStore
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.migration import check
 from applier.sinks.bookkeeping.owner_table import LoadedDumpStore, OwnerRow, OwnerTable, PauseStore, read_pause
-from applier.sinks.bookkeeping.prepared_table import PreparedTable
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
 from applier.sinks.bookkeeping.replica_tables import ReplicaStore
 from applier.sinks.bookkeeping.run_end_table import RunEndTable
+from applier.sinks.bookkeeping.xa_table import XaTable
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey
 from applier.sinks.overview import Overview, OwnerState, OwnerView, RunEnd
 
@@ -59,7 +59,7 @@ class SinkSessions(Transactions, Protocol):
         ...
 
     @property
-    def prepared_reader(self) -> PreparedReader:
+    def xa_reader(self) -> XaReader:
         """What reads prepared transactions on executors."""
         ...
 
@@ -133,9 +133,9 @@ class ReplicaBookkeeping:
         return LoadedDumpStore(self.tables, self.sessions)
 
     @property
-    def prepared(self) -> PreparedStore:
+    def xa(self) -> XaStore:
         """What a source keeps in the sink until a transaction is committed."""
-        return PreparedTable(self.tables, self.sessions.prepared_reader, self.sessions)
+        return XaTable(self.tables, self.sessions.xa_reader, self.sessions)
 
     @property
     def replicas(self) -> ReplicaStore:

@@ -33,7 +33,7 @@ from applier.sinks.mysql.ownership import Ownership, commit_owned
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.server_check import examine, foreign_keys, refuse_unshared_locks
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.write_session import MysqlPreparedReader, MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.write_session import MysqlWriter, MysqlXaReader, close_writer_sessions
 from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.reserved import Reserved
@@ -76,9 +76,9 @@ class MysqlSink(SqlSink):
         return MysqlWriter(self._settings)
 
     @property
-    def prepared_reader(self) -> MysqlPreparedReader:
+    def xa_reader(self) -> MysqlXaReader:
         """What reads prepared transactions on executors."""
-        return MysqlPreparedReader(self._settings)
+        return MysqlXaReader(self._settings)
 
     @property
     def bulk(self) -> bool:

@@ -16,8 +16,8 @@ from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meani
 from applier.mysql.session import ServerSession, discard, execute_text, read_rows, roll_back, transaction
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.prepared_table import read_pieces
 from applier.sinks.bookkeeping.progress_table import FenceState
+from applier.sinks.bookkeeping.xa_table import read_pieces
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.registry import SessionRegistry
@@ -30,8 +30,8 @@ from applier.sinks.write_transaction import WriteTransaction, check_deleted
 
 
 @dataclass(frozen=True, slots=True)
-class MysqlPreparedReader:
-    """A ``PreparedReader``. Picklable; connects for each transaction that it reads."""
+class MysqlXaReader:
+    """A ``XaReader``. Picklable; connects for each transaction that it reads."""
 
     settings: SinkSettings = field(repr=False)
 

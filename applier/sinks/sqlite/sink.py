@@ -41,7 +41,7 @@ from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
-from applier.sinks.sqlite.write_session import SqlitePreparedReader, SqliteWriter
+from applier.sinks.sqlite.write_session import SqliteWriter, SqliteXaReader
 
 T = TypeVar("T")
 
@@ -75,9 +75,9 @@ class SqliteSink(SqlSink):
         return SqliteWriter(self._path, self._tables, self._settings.lock_wait_timeout_s)
 
     @property
-    def prepared_reader(self) -> SqlitePreparedReader:
+    def xa_reader(self) -> SqliteXaReader:
         """What reads prepared transactions on executors of this machine."""
-        return SqlitePreparedReader(self._path, self._tables, self._settings.lock_wait_timeout_s)
+        return SqliteXaReader(self._path, self._tables, self._settings.lock_wait_timeout_s)
 
     @property
     def bulk(self) -> bool:

@@ -12,8 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from applier.model.errors import ApplierError
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
-from applier.sinks.bookkeeping.prepared_table import read_pieces
 from applier.sinks.bookkeeping.progress_table import FenceState
+from applier.sinks.bookkeeping.xa_table import read_pieces
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.sqlite.errors import commit_failed, translate
@@ -22,8 +22,8 @@ from applier.sinks.write_transaction import WriteTransaction, check_deleted
 
 
 @dataclass(frozen=True, slots=True)
-class SqlitePreparedReader:
-    """A ``PreparedReader``. Picklable; opens the file for each transaction that it reads."""
+class SqliteXaReader:
+    """A ``XaReader``. Picklable; opens the file for each transaction that it reads."""
 
     path: Path
     bookkeeping: Bookkeeping

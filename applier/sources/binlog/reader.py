@@ -21,11 +21,11 @@ from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, BinlogPosition
-from applier.sources.binlog.prepared_rows import NOTHING_KEPT, KeptTransactions, PreparedPlace, PreparedRows
 from applier.sources.binlog.refusal import explained, reset_log, wrong
 from applier.sources.binlog.server import Server
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.walk import NONE_SKIPPED, LogLookup, SkippedGroups, numbered
+from applier.sources.binlog.xa_rows import NOTHING_KEPT, KeptTransactions, XaPosition, XaRows
 from applier.sources.peek import read_whole
 from applier.sources.port import Record
 
@@ -83,7 +83,7 @@ class IdleStreams:
                 return
 
 
-PREPARED: Final = PreparedRows()
+PREPARED: Final = XaRows()
 """The prepared transactions of this process."""
 BATCH_BYTES: Final = 1 << 20
 POLL_S: Final = 1.0
@@ -127,9 +127,9 @@ class Log:
             end = server.end()
         return BinlogPosition(0, end.number, end.position).number if end is not None else 0
 
-    def prepared_at(self, begin: int, xid: str) -> PreparedPlace:
+    def prepared_at(self, begin: int, xid: str) -> XaPosition:
         """Name a transaction that was prepared."""
-        return PreparedPlace(self.settings, self.server, begin, xid)
+        return XaPosition(self.settings, self.server, begin, xid)
 
     def text(self, place: int) -> str:
         """Name a place."""

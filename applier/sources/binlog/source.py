@@ -16,8 +16,6 @@ from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
 from applier.sources.binlog.place import GTIDS, LogPlace, PlaceFinder, start_place
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
-from applier.sources.binlog.prepared_keeper import PreparedKeeper
-from applier.sources.binlog.prepared_rows import NOTHING_KEPT
 from applier.sources.binlog.reader import BinlogRangeReader, Log
 from applier.sources.binlog.refusal import reset_log
 from applier.sources.binlog.scan import Scan
@@ -25,6 +23,8 @@ from applier.sources.binlog.server import Server, in_known_zone, require
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import Journal, SourceState
 from applier.sources.binlog.timeline import BinlogTimeline
+from applier.sources.binlog.xa_keeper import XaKeeper
+from applier.sources.binlog.xa_rows import NOTHING_KEPT
 from applier.sources.port import RangeReader
 from applier.sources.start import StartPoint, StoredPlace
 
@@ -75,7 +75,7 @@ class BinlogSource:
         self._stored = StoredPlace(checkpoint_ts=Ts(0), positions={})
         self._listed_end = 0
         """The greatest end that a listing has shown: a log that ends before it was reset."""
-        self._keeper: PreparedKeeper | None = None
+        self._keeper: XaKeeper | None = None
         """What keeps prepared transactions; None: the sink of this run keeps nothing."""
         self._stored_place = 0
         """The place of the last state that was given to be stored."""
@@ -146,9 +146,9 @@ class BinlogSource:
         place = self._finder.resumed(state)
         self._place, self._stored, self._stored_place = place, stored, place.beginning.place
         self._keeper = None
-        if stored.prepared is not None:
+        if stored.xa is not None:
             log = Log(self._settings, place.base_name, {}, place.server)
-            self._keeper = PreparedKeeper.resumed(stored.prepared, log, place.beginning.place, state.kept_places.values())
+            self._keeper = XaKeeper.resumed(stored.xa, log, place.beginning.place, state.kept_places.values())
         self._scan = Scan(ScanSession(self._settings, place), place.beginning).start()
         self._timeline.follow(self._scan, place.generation, place.base_name)
 

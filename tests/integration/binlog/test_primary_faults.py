@@ -11,11 +11,11 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.sources.binlog import prepared_keeper, reader
+from applier.sources.binlog import reader, xa_keeper
 from applier.sources.binlog.position import BinlogPosition
-from applier.sources.binlog.prepared_rows import PreparedRows
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.state import SourceState
+from applier.sources.binlog.xa_rows import XaRows
 from tests.integration.tcp_proxy import proxy_to
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
@@ -170,8 +170,8 @@ def prepare(primary, name, ids):
 
 
 def test_rows_of_a_prepared_transaction_are_applied_although_its_file_was_purged(mortal, any_sink, monkeypatch):
-    for module in (reader, prepared_keeper):
-        monkeypatch.setattr(module, "PREPARED", PreparedRows(0))
+    for module in (reader, xa_keeper):
+        monkeypatch.setattr(module, "PREPARED", XaRows(0))
     replica = replica_of(mortal, any_sink)
     mortal.run("CREATE DATABASE far", "CREATE TABLE far.t (id INT PRIMARY KEY, v VARCHAR(200))")
     prepare(mortal, "large", range(5_000))
@@ -195,7 +195,7 @@ def test_rows_of_a_prepared_transaction_are_applied_although_its_file_was_purged
     mortal.run("INSERT INTO far.t VALUES (-2, 'last')")
     replica.catch_up()
     with open_sink(SinkSettings(url=any_sink, name=NAME)) as sink:
-        assert dict(sink.bookkeeping.prepared.sizes()) == {}
+        assert dict(sink.bookkeeping.xa.sizes()) == {}
 
 
 @pytest.mark.usually_on("mariadb", reason="what is lost of a connection is the same on each server")

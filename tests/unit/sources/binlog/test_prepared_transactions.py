@@ -7,18 +7,18 @@ import pytest
 from applier.model.errors import RetryableSinkError, SourceError
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
-from applier.sources.binlog import content, event_stream, prepared_keeper, reader
+from applier.sources.binlog import content, event_stream, reader, xa_keeper
 from applier.sources.binlog import event as kinds
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.part import PartKind, decode_head
 from applier.sources.binlog.position import STREAM, BinlogPosition
-from applier.sources.binlog.prepared_keeper import PreparedKeeper
-from applier.sources.binlog.prepared_rows import KeptTransactions, PreparedRows
 from applier.sources.binlog.reader import BinlogRangeReader, Log
 from applier.sources.binlog.refusal import refused
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.xa_keeper import XaKeeper
+from applier.sources.binlog.xa_rows import KeptTransactions, XaRows
 from tests.builders.binlog import BASE, BinlogBytes, LogInMemory
 
 SETTINGS = BinlogSettings(url="mysql+pymysql://nobody@nowhere/")
@@ -26,7 +26,7 @@ LOG = Log(SETTINGS, BASE, {}, "")
 
 
 class Store:
-    """A ``PreparedStore`` and its reader in memory."""
+    """A ``XaStore`` and its reader in memory."""
 
     def __init__(self):
         self.kept, self.writes, self.reads, self.error = {}, [], 0, None
@@ -64,8 +64,8 @@ class Purged(LogInMemory):
 
 @pytest.fixture(autouse=True)
 def _nothing_is_in_memory(monkeypatch):
-    for module in (reader, prepared_keeper):
-        monkeypatch.setattr(module, "PREPARED", PreparedRows(0))
+    for module in (reader, xa_keeper):
+        monkeypatch.setattr(module, "PREPARED", XaRows(0))
     monkeypatch.setattr(reader, "_PAUSES_S", (0.0,))
     yield
     reader.IDLE.close()
@@ -117,7 +117,7 @@ def rows_of(places, store, ranges, log):
 
 
 def keeper_of(store, place=0, whole=()):
-    return PreparedKeeper.resumed(store, LOG, place, whole)
+    return XaKeeper.resumed(store, LOG, place, whole)
 
 
 def test_rows_of_a_prepared_transaction_are_read_from_the_sink_when_the_server_has_purged_their_file(log, serve):
@@ -165,7 +165,7 @@ def test_transactions_that_lie_near_one_another_are_read_over_one_connection_and
 
 
 def test_transactions_far_from_one_another_are_read_over_another_connection(log, serve, monkeypatch):
-    monkeypatch.setattr(prepared_keeper, "NEAR_BYTES", 100)
+    monkeypatch.setattr(xa_keeper, "NEAR_BYTES", 100)
     places = {xid_of("x0"): prepare(log, 1, "x0", b"a")}
     log.transaction(2, b"of another" * 50)
     places[xid_of("x1")] = prepare(log, 3, "x1", b"b")
@@ -195,7 +195,7 @@ def test_what_a_run_has_died_over_is_written_again_and_what_is_settled_is_delete
 def test_transactions_that_are_too_large_are_not_kept_and_not_read_again(log, serve, monkeypatch, limit, kept):
     places = {xid_of(f"x{number}"): prepare(log, number, f"x{number}", b"a" * size) for number, size in enumerate((100, 1000, 150))}
     server, store = serve(LogInMemory(log)), Store()
-    monkeypatch.setattr(prepared_keeper, limit, 300)
+    monkeypatch.setattr(xa_keeper, limit, 300)
     keeper = keeper_of(store)
     for _ in range(2):
         assert keeper.keep(places) == [xid_of(name) for name in kept]
@@ -207,7 +207,7 @@ def test_what_is_purged_already_or_lies_on_another_server_is_not_kept(log, serve
     serve(Purged(log))
     earlier = BinlogPosition(0, 3, 4).number
     assert keeper_of(Store()).keep({xid_of("x1"): begin}) == []
-    other = PreparedKeeper(Store(), LOG, 1, {})
+    other = XaKeeper(Store(), LOG, 1, {})
     assert other.keep({xid_of("x2"): earlier}) == []
 
 

@@ -15,10 +15,10 @@ from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.part import PartKind, decode_head, encode_head
 from applier.sources.binlog.position import STREAM
-from applier.sources.binlog.prepared_rows import PreparedPlace, PreparedRows
 from applier.sources.binlog.reader import BinlogRangeReader
 from applier.sources.binlog.server import LogEnd
 from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.xa_rows import XaPosition, XaRows
 from applier.sources.port import Record
 from tests.builders.binlog import BASE, BinlogBytes, LogInMemory
 
@@ -29,7 +29,7 @@ XA_PREPARE = struct.pack("<Biii", 0, 3, 2, 1) + b"x1b"
 @pytest.fixture(autouse=True)
 def _nothing_is_kept(monkeypatch):
     monkeypatch.setattr(range_reading, "_PAUSES_S", (0.0,))
-    monkeypatch.setattr(range_reading, "PREPARED", PreparedRows())
+    monkeypatch.setattr(range_reading, "PREPARED", XaRows())
     yield
     reader.IDLE.close()
 
@@ -243,7 +243,7 @@ def prepared_and_committed(log):
 
 @pytest.mark.parametrize("kept_bytes", [0, 1 << 20])
 def test_rows_of_a_prepared_transaction_count_at_their_commit(log, serve, kept_bytes, monkeypatch):
-    monkeypatch.setattr(range_reading, "PREPARED", PreparedRows(kept_bytes))
+    monkeypatch.setattr(range_reading, "PREPARED", XaRows(kept_bytes))
     start, middle = prepared_and_committed(log)
     serve(log)
     before = list(read([(start, middle)]))
@@ -265,9 +265,9 @@ def test_a_commit_of_what_this_process_has_read_costs_no_connection(log, serve):
 
 
 def test_prepared_rows_make_room_for_later_ones():
-    kept, held = PreparedRows(600), [content.GroupContent() for _ in range(3)]
+    kept, held = XaRows(600), [content.GroupContent() for _ in range(3)]
     settings = BinlogSettings(url="mysql+pymysql://nobody@nowhere/")
-    places = [PreparedPlace(settings, "one", number, XID) for number in range(3)]
+    places = [XaPosition(settings, "one", number, XID) for number in range(3)]
     for place, one in zip(places, held, strict=True):
         one.add(event_with(200))
         kept.keep(place, one)

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from applier.sinks.bookkeeping import prepared_table
+from applier.sinks.bookkeeping import xa_table
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from tests.integration.mysql_replica import clean
@@ -29,20 +29,20 @@ def url(request, tmp_path):
 
 
 def test_prepared_transactions_are_kept_in_pieces_until_they_are_forgotten(url, monkeypatch):
-    monkeypatch.setattr(prepared_table, "PIECES", 2)
+    monkeypatch.setattr(xa_table, "PIECES", 2)
     with open_sink(SinkSettings(url=url, name="one")) as sink, open_sink(SinkSettings(url=url, name="two")) as other:
         sink.migrate()
-        store = sink.bookkeeping.prepared
+        store = sink.bookkeeping.xa
         reader = pickle.loads(pickle.dumps(store.reader))  # noqa: S301 - our own
         assert (dict(store.sizes()), list(reader.read(PLACE))) == ({}, [])
         store.keep(PLACE, [b"of a run that died"] * 9)
         store.keep(PLACE, iter(PIECES))
         store.keep(7, [b"small"])
-        other.bookkeeping.prepared.keep(7, [b"another"])
+        other.bookkeeping.xa.keep(7, [b"another"])
         assert list(reader.read(PLACE)) == PIECES
         assert dict(store.sizes()) == {PLACE: sum(map(len, PIECES)), 7: 5}
         store.forget([PLACE, 8])
         assert (list(reader.read(PLACE)), dict(store.sizes())) == ([], {7: 5})
         store.forget([])
         assert sink.bookkeeping.replicas.holdings()["prepared_transaction"] == 1
-        assert list(other.bookkeeping.prepared.reader.read(7)) == [b"another"]
+        assert list(other.bookkeeping.xa.reader.read(7)) == [b"another"]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 
-class PreparedReader(Protocol):
+class XaReader(Protocol):
     """Executor side. Frozen and picklable; opens its own connection."""
 
     def read(self, place: int) -> Iterable[bytes]:
@@ -18,7 +18,7 @@ class PreparedReader(Protocol):
         ...
 
 
-class PreparedStore(Protocol):
+class XaStore(Protocol):
     """Driver side. Each call is a separate transaction at least; errors are those of the sink.
 
     It needs no fence: the content of a place never changes, and a place is forgotten only once the progress has passed its end, which
@@ -26,7 +26,7 @@ class PreparedStore(Protocol):
     """
 
     @property
-    def reader(self) -> PreparedReader:
+    def reader(self) -> XaReader:
         """The reading part, for executors."""
         ...
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from applier.model.prepared_store import PreparedReader
+from applier.model.xa_store import XaReader
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions
 
 PIECES: Final = 16
@@ -30,11 +30,11 @@ def read_pieces(bookkeeping: Bookkeeping, connection: Connection, place: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedTable:
-    """A ``PreparedStore`` of the replica that ``bookkeeping`` is of."""
+class XaTable:
+    """A ``XaStore`` of the replica that ``bookkeeping`` is of."""
 
     bookkeeping: Bookkeeping
-    reader: PreparedReader = field(repr=False)
+    reader: XaReader = field(repr=False)
     transactions: Transactions
 
     def sizes(self) -> Mapping[int, int]:

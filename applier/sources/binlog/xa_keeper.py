@@ -10,12 +10,12 @@ from typing import Final, Self
 
 from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
-from applier.model.prepared_store import PreparedStore
+from applier.model.xa_store import XaStore
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.position import GENERATION_BITS
-from applier.sources.binlog.prepared_rows import KeptTransactions
 from applier.sources.binlog.reader import PREPARED, Log, gather_prepared
+from applier.sources.binlog.xa_rows import KeptTransactions
 
 MOST_BYTES: Final = 256 << 20
 """A larger transaction is not kept: its file is needed until its end, which ``applier status`` says."""
@@ -24,16 +24,16 @@ NEAR_BYTES: Final = 4 << 20
 """So much log is read to reach the next transaction on the same connection: about what another connection costs."""
 
 
-class PreparedKeeper:
+class XaKeeper:
     """Of one replica, which has the log for as long as this lives. ``sizes``: what is kept and whole, by place."""
 
-    def __init__(self, store: PreparedStore, log: Log, generation: int, sizes: Mapping[int, int]) -> None:
+    def __init__(self, store: XaStore, log: Log, generation: int, sizes: Mapping[int, int]) -> None:
         self._store, self._log, self._generation, self._sizes = store, log, generation, dict(sizes)
         self._refused: set[int] = set()
         self._kept = KeptTransactions(frozenset(sizes), store.reader)
 
     @classmethod
-    def resumed(cls, store: PreparedStore, log: Log, place: int, whole: Collection[int]) -> Self:
+    def resumed(cls, store: XaStore, log: Log, place: int, whole: Collection[int]) -> Self:
         """Begin at ``place``. ``whole``: what the stored state calls kept. Errors are those of the sink."""
         stored = store.sizes()
         # Not what lies behind the place: that is a successor's, if this run has lost the replica, or it is written again.

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from applier.model.errors import ApplierError, SourceError
 from applier.model.failure import FailureKind
-from applier.model.prepared_store import PreparedReader
+from applier.model.xa_store import XaReader
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.settings import BinlogSettings
 
@@ -19,7 +19,7 @@ MOST_BYTES: Final = 16 << 20
 """What a process keeps. A transaction that it does not keep is read again."""
 
 
-class PreparedPlace(NamedTuple):
+class XaPosition(NamedTuple):
     """Where a transaction was prepared. ``server``: its identity."""
 
     settings: BinlogSettings
@@ -28,15 +28,15 @@ class PreparedPlace(NamedTuple):
     xid: str
 
 
-class PreparedRows:
+class XaRows:
     """Used by the threads of a process. The oldest ones make room."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes, self._size = most_bytes, 0
         self._lock = Lock()
-        self._kept: OrderedDict[PreparedPlace, GroupContent] = OrderedDict()
+        self._kept: OrderedDict[XaPosition, GroupContent] = OrderedDict()
 
-    def keep(self, place: PreparedPlace, content: GroupContent) -> None:
+    def keep(self, place: XaPosition, content: GroupContent) -> None:
         """Keep what a transaction holds; nothing of one that is in a file."""
         if content.memory_bytes is None or content.memory_bytes > self._most_bytes:
             return
@@ -47,12 +47,12 @@ class PreparedRows:
             while self._size > self._most_bytes:
                 self._drop(next(iter(self._kept)))
 
-    def of(self, place: PreparedPlace) -> GroupContent | None:
+    def of(self, place: XaPosition) -> GroupContent | None:
         """Return what a transaction holds; None: it is not kept. It stays: a range may be read again."""
         with self._lock:
             return self._kept.get(place)
 
-    def _drop(self, place: PreparedPlace) -> None:
+    def _drop(self, place: XaPosition) -> None:
         content = self._kept.pop(place, None)
         if content is not None:
             self._size -= content.memory_bytes or 0
@@ -63,7 +63,7 @@ class KeptTransactions:
     """What the sink keeps: of the transactions that were prepared at ``places``."""
 
     places: frozenset[int] = frozenset()
-    reader: PreparedReader | None = None
+    reader: XaReader | None = None
 
     def read(self, place: int) -> GroupContent | None:
         """Return what a transaction holds; None: it is not kept. SourceError "unreachable": the sink does not answer."""
