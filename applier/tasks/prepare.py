@@ -13,7 +13,7 @@ from applier.model.chunk import PackedChunk
 from applier.model.errors import ApplierError, IncompleteInput, NeedsOperator
 from applier.model.rejected_event import RejectedEvent
 from applier.model.remedy import Remedy
-from applier.planner import Moved, PlanTarget, TransactionSet, plan_segments, route
+from applier.planner import Moved, Planned, PlanTarget, TransactionSet, plan_segments, route
 from applier.planner.keyless import AmbiguousRows, earliest
 from applier.planner.port import Phase, Statement
 from applier.sinks.write_transaction import HeldStatements
@@ -144,7 +144,6 @@ class Arrival:
 
 Routed: TypeAlias = tuple[int, bytes | RoutedEnd | Failure]
 NumberedElement: TypeAlias = tuple[int, Element]
-PlannedItem: TypeAlias = Statement | RejectedEvent | TransactionSet
 
 LATER: Final = Remedy(
     "tasks.report-unwritten-rows", "The applier writes it later by itself. If a run ends with this message, report it as a defect"
@@ -205,7 +204,7 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
             yield ANNOUNCED, Rendered(segment, reducer, error=error)
 
 
-def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, PlannedItem]]) -> Iterator[NumberedElement]:
+def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, Planned]]) -> Iterator[NumberedElement]:
     """Deal the statements of rows ahead of W to their writers in turn; deletes are parts of their own, which are written first."""
     parts = [_Part(number, reducer) for number in range(plan.parts)]
     try:
