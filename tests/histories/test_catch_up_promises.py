@@ -13,6 +13,7 @@ from applier.model.position import Stream
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, load_dump, open_oracle
+from tests.rig.protocol import in_format, is_watermark
 from tests.rig.seeds import seeds
 
 RESOLVED = b'"t":3}'
@@ -23,7 +24,7 @@ def history_of(seed, transactions=60):
 
 
 def log_of(history, **options):
-    producer = Producer(history, replace(ProducerOptions.drawn(history.seed), topic_per_schema=False, **options))
+    producer = Producer(history, in_format(replace(ProducerOptions.drawn(history.seed), topic_per_schema=False, **options)))
     return producer, list(producer.log())
 
 
@@ -31,7 +32,7 @@ def middle_of(log):
     """How many records to show so that every stream has promised something, and something is left."""
     waiting = {record.stream for record in log}
     for shown, record in enumerate(log, 1):
-        if record.key.endswith(RESOLVED):
+        if is_watermark(record):
             waiting.discard(record.stream)
         if not waiting:
             return (shown + len(log)) // 2
@@ -157,7 +158,7 @@ def test_a_stream_that_never_resolves_is_named(tmp_path):
     history = history_of(6)
     _, log = log_of(history, partitions=2, growth=0)
     silent = Stream("changefeed", 1)
-    log = [record for record in log if record.stream != silent or not record.key.endswith(RESOLVED)]
+    log = [record for record in log if record.stream != silent or not is_watermark(record)]
     replica = sqlite_replica(tmp_path, FakeSource(log))
     with pytest.raises(SourceError) as caught:
         replica.catch_up()

@@ -20,6 +20,7 @@ from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import chosen_form
 
 WITHIN, AFTERWARDS = "ddl.after_statement", "ddl.after_done"
 ALIKE = [
@@ -88,7 +89,7 @@ def oracle():
 
 @pytest.mark.parametrize("point", [WITHIN, AFTERWARDS, *ALIKE])
 def test_a_file_is_upstream_at_one_moment_after_a_death_at_each_ddl(point, tmp_path, monkeypatch, oracle):
-    producer = Producer(HISTORY, ProducerOptions(seed=17, partitions=3))
+    producer = Producer(HISTORY, ProducerOptions(seed=17, partitions=3).written_as(chosen_form()))
     deaths = Deaths(point)
     monkeypatch.setattr(sqlite_sink, "reach", deaths.reach)
     replica = sqlite_replica(tmp_path, FakeSource(producer.log()), wrap=deaths.watch)

@@ -13,6 +13,7 @@ from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink, caught_up_after_deaths
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import in_format
 from tests.rig.seeds import seeds
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
@@ -22,7 +23,7 @@ CREATE_VIEW, DROP_VIEW = 21, 24
 
 def world(seed):
     history = History(seed, HistoryOptions(transactions=40, ddl_share=0.3))
-    producer = Producer(history, replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4))
+    producer = Producer(history, in_format(replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4)))
     return history, producer, list(producer.log())
 
 

@@ -13,6 +13,7 @@ from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import chosen_form
 from tests.rig.small_disk import small_disk
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
@@ -43,7 +44,7 @@ class Snapshots(SilentObserver):
 
 def world():
     history = History(777, HistoryOptions(transactions=150, ddl_share=0.05))
-    producer = Producer(history, ProducerOptions(seed=777, partitions=3))
+    producer = Producer(history, ProducerOptions(seed=777, partitions=3).written_as(chosen_form()))
     return history, producer, list(producer.log())
 
 

@@ -16,6 +16,7 @@ from applier.planner.keyless import AmbiguousRows, EqualRows
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, load_dump, open_oracle
+from tests.rig.protocol import in_format
 from tests.rig.seeds import seeds
 
 FAMILIES = frozenset({TableFamily.KEYLESS, *sorted(USUAL_FAMILIES)[:2]})
@@ -27,7 +28,7 @@ def world(seed, *, twins=True, transactions=80, **changes):
     images = replace(drawn.images, old_value=True, delete_only_handle_key=False)
     known = {"partitions": 1 + seed % 4, "growth": 0, "announced_restarts": True}
     options = replace(drawn, images=images, **known | changes)
-    producer = Producer(history, options)
+    producer = Producer(history, in_format(options))
     return history, producer, list(producer.log())
 
 

@@ -17,6 +17,7 @@ from tests.histories.test_any_history_ends_identical import assert_identical
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.protocol import in_format
 from tests.rig.seeds import seeds
 
 
@@ -28,7 +29,7 @@ def world(seed, **changes):
     # Raw updates that change a key are ordered where a table has one stream.
     images = drawn.images if dispatcher is Dispatcher.TABLE else replace(drawn.images, raw_updates=False)
     options = replace(drawn, dispatcher=dispatcher, partitions=1 + seed % 5, images=images, **changes)
-    producer = Producer(history, options)
+    producer = Producer(history, in_format(options))
     # The simulator sends resolved events to some partitions at a time: without growth they were always there all the same.
     rows = RowPolicy(by_table=dispatcher is Dispatcher.TABLE, most_rows=50, settle_span=0, checks_beginning=options.growth > 0)
     return history, producer, list(producer.log()), rows

@@ -14,6 +14,7 @@ from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import in_format
 from tests.rig.tidb import tidb_server
 from tests.rig.tidb_history import give_history
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("without_waiting")
 
 def source_of(upstream, history, options):
     give_history(upstream, history)
-    producer = Producer(history, options)
+    producer = Producer(history, in_format(options))
     source = FakeSource(producer.log())
     source.whole_rows = WholeRowSources(lookup=TidbRowLookup(UpstreamSettings(url=upstream.url)))
     return source, producer

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
+from uuid import uuid4
 
 from applier.demo.simulator.producer import LogRecord
 from applier.demo.simulator.session_zone import SESSION_ZONE
@@ -18,10 +19,11 @@ from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stre
 from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline, holds_all_since
 from applier.selection import EVERYTHING
-from applier.sources.open_protocol import OpenProtocolDecoder
+from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.peek import single_record
-from applier.sources.port import Record
+from applier.sources.port import Decoder, Record
 from applier.sources.start import StartPoint, StoredPlace
+from applier.sources.ticdc.foreign_record import protocol_of
 from applier.sources.ticdc.large_row import REFUSED
 from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
 
@@ -73,6 +75,18 @@ class MemoryReader:
             yield [Record(Offset(offset), records[offset].key, records[offset].value) for offset in range(first, last)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLog(MemoryReader):
+    """The reading part of a FakeSource for decoders that look for other records of the log. ``extents``: what could be seen."""
+
+    log_name: str
+    extents: Mapping[Stream, PartitionExtent]
+
+    def listing(self) -> Listing:
+        """Return what could be seen when the decoder was made."""
+        return Listing(self.extents)
+
+
 class FakeSource:
     """A source whose records are a log's. ``partitions`` exist from the beginning, per topic, even while they are empty.
 
@@ -85,6 +99,8 @@ class FakeSource:
         self._earliest: dict[Stream, int] = {}
         self._seen: dict[Stream, int] = {}
         self._place = 0
+        self._format: str | None = None
+        self._name = uuid4().hex
         self.shown_offsets: dict[Stream, Offset] = {}
         self.selection = EVERYTHING
         self.whole_rows = REFUSED
@@ -99,9 +115,18 @@ class FakeSource:
         return MemoryReader(self._records, dict(self._earliest))
 
     @property
-    def decoder(self) -> OpenProtocolDecoder:
-        """The decoding part: the simulator writes what TiCDC writes."""
-        return OpenProtocolDecoder(self.whole_rows, self.selection)
+    def decoder(self) -> Decoder:
+        """The decoding part: of the format of the first record."""
+        if self._format is None and self._log:
+            found = protocol_of(self._log[0].key, self._log[0].value)
+            self._format = found.reader if found is not None and found.reader in FORMATS else DEFAULT
+        made = FORMATS[self._format or DEFAULT](self.whole_rows, self.selection)
+        # A format whose records need others of their log says so by this method.
+        in_log = getattr(made, "in_log", None)
+        return made if in_log is None else in_log(self._whole_log())
+
+    def _whole_log(self) -> MemoryLog:
+        return MemoryLog(records=self._records, earliest=dict(self._earliest), log_name=self._name, extents=self.listing().extents)
 
     @property
     def timeline(self) -> Timeline:

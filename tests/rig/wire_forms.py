@@ -24,12 +24,13 @@ from applier.planner.keyless import EqualRows
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
-from applier.sources.open_protocol.decoder import OpenProtocolDecoder
+from applier.sources.port import Decoder
 from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource
 from tests.rig.projection import seen_by_sink
+from tests.rig.protocol import in_format
 from tests.rig.selected import SELECTIONS, differences_from_projection
 from tests.rig.tidb import tidb_server
 from tests.rig.tidb_history import give_history
@@ -72,7 +73,7 @@ class World:
     @property
     def expected(self) -> Iterable[UpstreamStep]:
         """What the sink must hold, as steps that an oracle executes."""
-        return seen_by_sink(self.history, self.options.images)
+        return seen_by_sink(self.history, self.options.sent_images)
 
     @property
     def selection(self) -> TableSelection:
@@ -85,9 +86,9 @@ class World:
         lookup = TidbRowLookup(UpstreamSettings(url=upstream_url)) if Form.HANDLE_KEY_ONLY in self.forms else None
         return WholeRowSources(claims=claims, lookup=lookup)
 
-    def decoder(self, upstream_url: str = "") -> OpenProtocolDecoder:
+    def decoder(self, upstream_url: str = "") -> Decoder:
         """A decoder that finds large rows, and takes the tables of the selection."""
-        return OpenProtocolDecoder(self.whole_rows(upstream_url), self.selection)
+        return self.source(upstream_url).decoder
 
     def source(self, upstream_url: str = "") -> FakeSource:
         """The log as a source in memory."""
@@ -150,6 +151,7 @@ def world_of(
         options = replace(options, announced_restarts=True, growth=0)
         families, settings = frozenset(TableFamily), {"writes_keyless": True, "equal_rows": EqualRows.ALL}
     options = replace(options, images=replace(options.images, **(images or {})), **changes)
+    options = in_format(options)
     history = History(seed, HistoryOptions(transactions=transactions, families=families, keyless_twins=True))
     producer = Producer(history, options)
     log = tuple(producer.log())
