@@ -15,7 +15,7 @@ from applier.model.position import Ts
 from applier.planner.port import Phase, Statement
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.mysql.write_session import MysqlWriter
+from applier.sinks.mysql.writer import MysqlWriter
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import physical_ms

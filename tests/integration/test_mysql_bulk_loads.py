@@ -16,7 +16,7 @@ from applier.mysql.session import discard, driver_of
 from applier.planner.port import Phase, Statement, WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.settings import BulkLoad
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings

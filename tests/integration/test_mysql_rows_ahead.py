@@ -19,7 +19,7 @@ from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.planner.port import Statement
 from applier.sinks.mysql import server_check as shared_locks
-from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.progress import Fence, WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.write_transaction import CHUNK_ATTEMPTS, WriteTransaction

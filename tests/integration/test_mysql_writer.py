@@ -18,7 +18,7 @@ from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.write_session import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.progress import WriteState
 from applier.sinks.quarantine import Quarantined
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings

@@ -33,7 +33,7 @@ from applier.sinks.mysql.ownership import Ownership, commit_owned
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.server_check import examine, foreign_keys, refuse_unshared_locks
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.write_session import MysqlWriter, MysqlXaReader, close_writer_sessions
+from applier.sinks.mysql.writer import MysqlWriter, MysqlXaReader, close_writer_sessions
 from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.reserved import Reserved

@@ -41,7 +41,7 @@ from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
-from applier.sinks.sqlite.write_session import SqliteWriter, SqliteXaReader
+from applier.sinks.sqlite.writer import SqliteWriter, SqliteXaReader
 
 T = TypeVar("T")
 

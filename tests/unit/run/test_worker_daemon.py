@@ -33,7 +33,7 @@ def look(numbers):
     with open(f"/proc/{parent}/cmdline") as command:
         daemon = command.read().split(chr(0))
     import pyspark
-    return [(daemon, pyspark.__file__, "applier.sinks.mysql.write_session" in sys.modules)]
+    return [(daemon, pyspark.__file__, "applier.sinks.mysql.writer" in sys.modules)]
 
 def run():
     context = start_context("test", "local[1]", {}, "applier.run.worker_daemon")
