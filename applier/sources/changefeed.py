@@ -21,9 +21,10 @@ from applier.sources.claim_check.store import FsspecStore
 from applier.sources.dump_text import open_text
 from applier.sources.formats import FORMATS
 from applier.sources.kafka.client import KafkaSource
+from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kit import AskedRecords, ChosenRecords, DeclaredStart, OriginOf, SourceAnswer
-from applier.sources.port import Decoder, Source
+from applier.sources.port import Decoder, LogDecoder, Source
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
 
@@ -158,7 +159,8 @@ class ChangefeedKit:
         store = None if claim_check is None else FsspecStore(claim_check)
         if store is not None:
             store.check()
-        return FORMATS[self.settings.protocol](WholeRowSources(claims=store, lookup=lookup), selection)
+        made = FORMATS[self.settings.protocol](WholeRowSources(claims=store, lookup=lookup), selection)
+        return made.in_log(KafkaRangeReader(self.settings)) if isinstance(made, LogDecoder) else made
 
     def upstream_tables(self, selection: TableSelection) -> None:
         """Nothing: the flags of the wire show the keys."""

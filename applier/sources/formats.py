@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from applier.selection import TableSelection
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.port import Decoder
+from applier.sources.simple.decoder import SimpleDecoder
 from applier.sources.ticdc.large_row import WholeRowSources
 
 
@@ -20,4 +21,4 @@ class DecoderMaker(Protocol):
 
 
 DEFAULT: Final = "open-protocol"
-FORMATS: Final[dict[str, DecoderMaker]] = {DEFAULT: OpenProtocolDecoder}
+FORMATS: Final[dict[str, DecoderMaker]] = {DEFAULT: OpenProtocolDecoder, "simple": SimpleDecoder}

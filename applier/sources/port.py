@@ -6,7 +6,7 @@ Nothing outside of a source knows the format of its records: every reader of one
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeAlias
+from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import (
@@ -151,6 +151,28 @@ class RangeReader(Protocol):
 
         Nothing if no record has this offset. SourceError as for a range.
         """
+        ...
+
+
+class LogReader(RangeReader, Protocol):
+    """A reader of ranges that also says which offsets there are. Frozen and picklable. For formats that need records of other ranges."""
+
+    @property
+    def log_name(self) -> str:
+        """What names the log: what a process has learned of one log is not used for another."""
+        ...
+
+    def listing(self) -> Listing:
+        """Return the partitions of all topics with their earliest and end offsets, now. SourceError: the log does not answer."""
+        ...
+
+
+@runtime_checkable
+class LogDecoder(Protocol):
+    """A decoder whose records need others of their log, which may lie outside of their range. Optional: a kit asks."""
+
+    def in_log(self, log: LogReader) -> Decoder:
+        """Return the decoder of the records of one log."""
         ...
 
 

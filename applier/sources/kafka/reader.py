@@ -22,11 +22,12 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Listing, Offset, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import PATIENCE_S, ConnectionErrors, failed, refusals_as_config_errors
+from applier.sources.kafka.extent_query import ExtentQuery
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 from applier.sources.peek import single_record
 from applier.sources.port import Record
@@ -357,6 +358,19 @@ class KafkaRangeReader:
     def records_at(self, stream: Stream, offset: Offset) -> Iterator[tuple[int, Record]]:
         """Yield the record, if there is one."""
         return single_record(self, stream, offset)
+
+    @property
+    def log_name(self) -> str:
+        """The brokers and the topics."""
+        return f"{self.settings.bootstrap_servers} {' '.join(self.settings.topics)}"
+
+    def listing(self) -> Listing:
+        """Ask for partitions and extents, as the driver does for each cycle; rarely, and for formats that look for other records."""
+        link = _idle.pop(self.settings, None) or _connected(self.settings)
+        try:
+            return ExtentQuery(self.settings, link.consumer, link.errors).listing()
+        finally:
+            _idle[self.settings] = link
 
     def _read(self, link: _Link, reading: Reading) -> Iterator[Found]:
         consumer, bytes_each = link.consumer, 1

@@ -13,7 +13,7 @@ from applier.sources.kit import AskedRecords
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("binlog", "kafka")
-FORMATS = ("canal_json", "claim_check", "open_protocol", "ticdc")
+FORMATS = ("canal_json", "claim_check", "open_protocol", "simple", "ticdc")
 """What reads the records of topics."""
 REGISTRY = {"sources/factory.py", "sources/formats.py", "sources/changefeed.py"}
 
