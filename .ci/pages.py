@@ -23,8 +23,7 @@ from applier.config.http import Listen
 from applier.config.kafka_source import KafkaSourceConfig
 from applier.config.load import variable_of
 from applier.config.model import Config
-from applier.config.readable_file import ReadableFile
-from applier.config.secret import SecretFile
+from applier.config.section import ReadableFile, SecretFile
 from applier.config.selected_source import SelectedSource
 from applier.config.value import parse_size
 from applier.telemetry.log_event import LogEvent

@@ -11,7 +11,7 @@ from applier.ddl.zone_use import ZONE_REMEDY
 from applier.model.errors import ApplierError
 from applier.model.finding import CheckFinding, of_error, ok, warning
 from applier.model.remedy import Remedy
-from applier.upstream.session_zone import SessionZone
+from applier.upstream.snapshot_session import SessionZone
 
 CHECK: Final = "time zone"
 DDL_CHECK: Final = "time zone of DDLs"

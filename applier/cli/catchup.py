@@ -7,9 +7,8 @@ import typer
 
 from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
-from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, ms_of_time, read_config, tso
+from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, ms_of_time, read_config, source_kit, ts_of_text, tso
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, remedy_for, stderr_console
-from applier.cli.position import source_kit, ts_of_text
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy

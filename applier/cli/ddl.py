@@ -6,9 +6,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from applier.cli.command_group import COMMANDS
-from applier.cli.option import AcceptFuture, AsJson, ConfigPath, parse_table, read_config, refuse_future, ts_text
+from applier.cli.option import AcceptFuture, AsJson, ConfigPath, parse_table, read_config, refuse_future, ts_of_text, ts_text, use_places_of
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_line
-from applier.cli.position import ts_of_text, use_places_of
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, TableName

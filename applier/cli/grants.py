@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from applier.cli.option import ConfigPath, read_config
 from applier.cli.output import DEFAULT_CONFIG
 from applier.config import Config
-from applier.mysql.grant_text import grants_of
+from applier.mysql.grants import grants_of
 from applier.sinks.settings import SCHEMA
 
 

@@ -20,9 +20,8 @@ from applier.cli.inspected import (
     decode,
     inspection_of,
 )
-from applier.cli.option import AsJson, ConfigPath, read_config, tso
+from applier.cli.option import AsJson, ConfigPath, LogGtid, LogPosition, read_config, source_kit, tso
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, stderr_console
-from applier.cli.position import LogGtid, LogPosition, source_kit
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.position import Stream

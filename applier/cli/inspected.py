@@ -10,8 +10,7 @@ from typing import Any, Final, assert_never
 
 import typer
 
-from applier.cli.option import ms_of_time, parse_table
-from applier.cli.position import source_kit
+from applier.cli.option import ms_of_time, parse_table, source_kit
 from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.event_json import event_to_json

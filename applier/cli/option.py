@@ -1,7 +1,11 @@
-"""The options that several commands share, with the same names and help everywhere; three of them name one event."""
+"""The options that several commands share, with the same names and help everywhere; and positions of the command line.
+
+Three options name one event. Positions: what timestamps mean, options that name a transaction of a log, and how records are named.
+"""
 
 import os
 import time
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
@@ -9,15 +13,19 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from applier.config import Config, load_config, remove_from_environment
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, SinkError
 from applier.model.events import TableName
-from applier.model.position import MAX_TS, Stream, Ts
+from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
+from applier.model.rejected_event import EventPlace
 from applier.model.remedy import Remedy
 from applier.model.timeline import EPOCH, MILLISECOND, Timeline
+from applier.sinks.port import Sink
+from applier.sinks.progress import Progress
+from applier.sinks.registry import open_sink
 from applier.sources.factory import is_position, kit_of
+from applier.sources.kit import SourceKit
 from applier.sources.ticdc.tso import implausible
-from applier.telemetry.foreign_text import capture_stderr
-from applier.telemetry.log import use_format, use_timeline
+from applier.telemetry.log import capture_stderr, use_format, use_timeline
 from applier.telemetry.wording import time_text
 
 ConfigPath: TypeAlias = Annotated[
@@ -155,3 +163,63 @@ def parse_table(text: str) -> TableName:
         remedy = Remedy("cli.write-schema-table", "Write SCHEMA.TABLE, or SCHEMA. with the dot for a DDL of the schema itself")
         raise ConfigError(f"--table names no schema: {text!r}", remedy=remedy)
     return TableName(schema, table)
+
+
+LogPosition: TypeAlias = Annotated[
+    str | None, typer.Option("--position", metavar="FILE:POS", help="Of a binlog: where the transaction begins.")
+]
+LogGtid: TypeAlias = Annotated[str | None, typer.Option("--gtid", metavar="GTID", help="Of a binlog: the transaction's GTID.")]
+
+
+def source_kit(settings: Config) -> SourceKit:
+    """Return the kit of the configured source."""
+    return kit_of(settings.source_settings())
+
+
+def use_places_of(settings: Config, sink: Sink) -> None:
+    """Show positions from now on as the replica knows them: those of a binlog under the names of its files."""
+    kit = source_kit(settings)
+    if not kit.has_partitions:
+        use_timeline(kit.timeline(_stored(sink)))  # an error of the sink comes again with what is asked for next
+
+
+def named_record(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> Place:
+    """Return the record that ``--position`` or ``--gtid`` names. ConfigError: no such transaction."""
+    place, timeline = source_kit(settings).place(position, gtid, None if progress is None else progress.source_state)
+    use_timeline(timeline)
+    return place
+
+
+def record_text(stream: Stream, offset: Offset, timeline: Timeline) -> str:
+    """Name a record: ``feed/0@17``, or the position in the log where its transaction begins."""
+    return timeline.text(Ts(offset)) if timeline.spells_offsets else str(Place(stream, offset))
+
+
+def event_text(place: EventPlace, timeline: Timeline) -> str:
+    """Name an event: ``feed/0@17#2``, ``mariadb-bin.000042:1337#2``; without a number the whole record."""
+    text = record_text(place.stream, place.offset, timeline)
+    return f"{text}#{place.event}" if place.event >= 0 else text
+
+
+def ts_of_text(settings: Config, text: str | None, sink: Sink | None = None) -> Ts | None:
+    """Return what a timestamp of the command line means: the digits of a TSO, or a position in the log that the replica follows.
+
+    ``sink``: one that is open already. ConfigError: it is one of another kind of source, or of a file of another name.
+    """
+    if text is None or text.isdecimal():
+        return None if text is None else Ts(int(text))
+    kit = source_kit(settings)
+    return kit.ts(text, None if kit.has_partitions else _state_in(settings) if sink is None else _stored(sink))
+
+
+def _state_in(settings: Config) -> str | None:
+    with open_sink(settings.sink_settings()) as sink:
+        return _stored(sink)
+
+
+def _stored(sink: Sink) -> str | None:
+    """Return the state of the source in a sink; None for a replica that has not begun."""
+    with suppress(SinkError):
+        progress = sink.load()
+        return None if progress is None else progress.source_state
+    return None

@@ -10,16 +10,29 @@ import typer
 from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
 from applier.cli.ddl import open_sink_of
-from applier.cli.option import AsJson, ConfigPath, EventIndex, RecordOffset, StreamName, parse_stream, read_config
+from applier.cli.option import (
+    AsJson,
+    ConfigPath,
+    EventIndex,
+    LogPosition,
+    RecordOffset,
+    StreamName,
+    event_text,
+    named_record,
+    parse_stream,
+    read_config,
+    record_text,
+    source_kit,
+    use_places_of,
+)
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_json, print_line
-from applier.cli.position import LogPosition, event_text, named_record, record_text, source_kit, use_places_of
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.position import Offset, Place
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.model.remedy import Remedy
 from applier.replica.quarantine_retry import QuarantineRetry
-from applier.run.decoding import decoder_for
+from applier.run.assembly import decoder_for
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
 from applier.sources.port import Record

@@ -18,14 +18,20 @@ from applier.cli.option import (
     AtTs,
     ConfigPath,
     EventIndex,
+    LogGtid,
+    LogPosition,
     OfTable,
+    named_record,
     parse_stream,
     parse_table,
     read_config,
+    record_text,
     refuse_future,
+    source_kit,
+    ts_of_text,
+    use_places_of,
 )
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_line
-from applier.cli.position import LogGtid, LogPosition, named_record, record_text, source_kit, ts_of_text, use_places_of
 from applier.config import Config
 from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError

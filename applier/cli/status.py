@@ -13,18 +13,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from applier.cli.option import AsJson, ConfigPath, read_config
+from applier.cli.option import AsJson, ConfigPath, read_config, source_kit
 from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_line, remedy_for
-from applier.cli.position import source_kit
 from applier.model.errors import RetryableSinkError
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
 from applier.sources.kit import LogStatus
 from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of
-from applier.status.health import Health, Verdict, verdict_of
 from applier.status.query import StatusQuery, StatusTarget
-from applier.status.replica_status import ReplicaStatus, StreamSummary, as_object
+from applier.status.replica_status import Health, ReplicaStatus, StreamSummary, Verdict, as_object, verdict_of
 from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text
 
 MOST: Final = 20

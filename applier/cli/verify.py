@@ -15,9 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sqlalchemy import make_url
 
-from applier.cli.option import AsJson, ConfigPath, read_config
+from applier.cli.option import AsJson, ConfigPath, read_config, source_kit
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, stderr_console
-from applier.cli.position import source_kit
 from applier.config import Config
 from applier.config.choice import Consistency
 from applier.database.address import BadAddress

@@ -7,10 +7,8 @@ into the engine's settings. Read ``model`` first, then ``load``.
 from applier.config.choice import DdlPolicy
 from applier.config.http import HttpConfig
 from applier.config.load import load_config
-from applier.config.log import LogConfig
-from applier.config.model import Config
+from applier.config.model import Config, LogConfig, RunConfig
 from applier.config.origin import remove_from_environment
-from applier.config.run import RunConfig
 from applier.config.sink import SinkConfig
 from applier.config.source import SourceConfig
 from applier.config.spark import SparkConfig

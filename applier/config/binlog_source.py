@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, field_validator, model_validator
 
-from applier.config.readable_file import ReadableFile
-from applier.config.secret import SecretFile
+from applier.config.section import ReadableFile, SecretFile
 from applier.config.selected_source import SelectedSource
 from applier.config.selection import online_ddl_of
 from applier.config.tls import tls_of

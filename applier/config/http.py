@@ -5,8 +5,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from applier.config.secret import SecretFile
-from applier.config.section import Seconds, Section
+from applier.config.section import Seconds, SecretFile, Section
 from applier.config.value import refuse
 from applier.model.remedy import Remedy
 

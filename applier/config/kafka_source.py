@@ -1,26 +1,133 @@
-"""``[source]`` with ``kind = "kafka"``: topics of a changefeed."""
+"""``[source]`` with ``kind = "kafka"``: topics of a changefeed, the zone of their times, and ``[source.claim_check]``."""
 
-from typing import Annotated, Any, Literal, Self
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal, Self
+from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from applier.config.choice import DeclaredDispatcher
-from applier.config.claim_check import ClaimCheckConfig
-from applier.config.readable_file import ReadableFile, check_kafka_files
-from applier.config.secret import SecretFile, with_files_read
-from applier.config.section import Properties
+from applier.config.section import Properties, ReadableFile, SecretFile, Section, check_kafka_files, with_files_read
 from applier.config.selected_source import SelectedSource
-from applier.config.time_zone import ambiguous_years, check_session_zone, check_time_zone
 from applier.config.tls import tls_of
-from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, refuse, split_text
+from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, parse_size, refuse, split_text
 from applier.database.tls import Tls, TlsMode
 from applier.model.position import MAX_TS
 from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
-from applier.sources.claim_check.settings import ClaimCheckSettings
+from applier.sources.claim_check.settings import FORM, MAX_OBJECT_BYTES, BadStorage, ClaimCheckSettings, place_of
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.upstream.settings import UpstreamSettings
+
+TIMESTAMP_END: Final = 2038
+"""The year in which TIMESTAMP ends."""
+ZONE_OFFSET: Final = re.compile(r"[+-](0\d|1[0-4]):[0-5]\d")
+"""What MySQL accepts as ``time_zone`` besides names."""
+
+
+def check_session_zone(value: str) -> str:
+    """Accept what ``check_time_zone`` accepts, and '': not known."""
+    return value and _checked(value, "upstream's sessions")
+
+
+def check_time_zone(value: str) -> str:
+    """Accept ``UTC``, an offset such as ``+08:00``, or a name of the zone database."""
+    return _checked(value, "the TiCDC server")
+
+
+def _checked(value: str, which: str) -> str:
+    if value.upper() == "UTC":
+        return "UTC"
+    if ZONE_OFFSET.fullmatch(value):
+        return value
+    try:
+        ZoneInfo(value)
+    except (KeyError, OSError, ValueError):
+        near = get_close_matches(value, available_timezones(), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else 'Give "UTC", an offset such as "+08:00", or a name such as "Asia/Shanghai".'
+        raise refuse(f"is not a time zone: {value!r}", Remedy("config.give-time-zone", f"{hint} It is the zone of {which}")) from None
+    return value
+
+
+def ambiguous_years(zone: str) -> tuple[int, int] | None:
+    """Return the first and last year, as far as TIMESTAMP reaches, in which an hour comes twice in the zone; None if there is none."""
+    if zone == "UTC" or ZONE_OFFSET.fullmatch(zone):
+        return None
+    info, day = ZoneInfo(zone), datetime(1970, 1, 1, tzinfo=UTC)
+    before, years = day.astimezone(info).utcoffset(), []
+    # Day by day, about 25,000 steps and 0.05 s: zoneinfo does not show its transitions.
+    while day.year < TIMESTAMP_END:
+        day += timedelta(days=1)
+        after = day.astimezone(info).utcoffset()
+        if after is not None and before is not None and after < before:
+            years.append(day.year)
+        before = after
+    return (years[0], years[-1]) if years else None
+
+
+OWNED: Final = frozenset({"asynchronous", "loop", "skip_instance_cache", "use_listings_cache"})
+"""Options of every filesystem of fsspec that the applier sets itself."""
+_OPTION: Final = "options__"
+"""``APPLIER_SOURCE__CLAIM_CHECK__OPTIONS__SECRET`` sets one option; the environment's names are cut before it."""
+
+
+class ClaimCheckConfig(Section):
+    """The storage of the changefeed's large messages, and how it is read. ``options`` go to fsspec's filesystem."""
+
+    storage: str | None = None
+    """``s3://bucket/path``, ``gcs://…``, ``azblob://…``, a directory, ``nfs:///mnt/…``. Object stores need the extra s3, gcs or azure."""
+    options: dict[str, Any] = Field(default_factory=dict, repr=False)
+    """Options of the filesystem (s3fs, gcsfs, adlfs); with ``.file`` after a name: the file that holds its value."""
+    max_object_size: Annotated[Whole, BeforeValidator(parse_size)] = MAX_OBJECT_BYTES
+    """A larger object is refused."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_single_options(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        single = {str(name).removeprefix(_OPTION): value for name, value in values.items() if str(name).startswith(_OPTION)}
+        if not single:
+            return values
+        others = {name: value for name, value in values.items() if not str(name).startswith(_OPTION)}
+        given = others.get("options", {})
+        return {**others, "options": {**given, **single} if isinstance(given, Mapping) else given}
+
+    @field_validator("storage")
+    @classmethod
+    def _check_storage(cls, storage: str | None) -> str | None:
+        if storage is not None:
+            try:
+                place_of(storage)
+            except BadStorage as bad:
+                # Not quoted: the producer's own URI holds credentials.
+                raise refuse(bad.problem, bad.remedy) from None
+        return storage
+
+    @field_validator("options")
+    @classmethod
+    def _read_options(cls, given: dict[str, Any]) -> dict[str, Any]:
+        texts = with_files_read({name: value for name, value in given.items() if isinstance(value, str)})
+        options = {name: value for name, value in given.items() if not isinstance(value, str)} | texts
+        for name in OWNED & options.keys():
+            raise refuse(f"cannot set {name!r}", Remedy("config.remove-own-storage-option", "Remove it: the applier sets it itself"))
+        return options
+
+    @model_validator(mode="after")
+    def _check_use(self) -> "ClaimCheckConfig":
+        if self.storage is None and self.options:
+            raise refuse("sets options without storage", FORM)
+        return self
+
+    def settings(self) -> ClaimCheckSettings | None:
+        """Return where the objects are; None if no storage is configured."""
+        if self.storage is None:
+            return None
+        return ClaimCheckSettings(storage=self.storage, options=self.options, max_object_bytes=self.max_object_size)
 
 
 def check_protocol(name: str) -> str:

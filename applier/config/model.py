@@ -1,23 +1,90 @@
-"""The whole configuration: its sections, and what holds between them (DESIGN.md 12). Frozen; secrets are never part of a ``repr``."""
+"""The whole configuration: its sections, and what holds between them (DESIGN.md 12). Frozen; secrets are never part of a ``repr``.
 
-from typing import Annotated, Final, Self
+The small sections are here: ``[log]``, ``[run]``, ``[ddl]``.
+"""
 
-from pydantic import Field, model_validator
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
 
-from applier.config.choice import Consistency
-from applier.config.ddl import DdlConfig
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from applier.config.choice import Consistency, DdlPolicy
 from applier.config.http import HttpConfig
-from applier.config.log import LogConfig
-from applier.config.run import RunConfig
-from applier.config.section import Section
+from applier.config.section import Seconds, Section, WaitSeconds
 from applier.config.sink import SinkConfig
 from applier.config.source import SourceConfig, SourceSettings
 from applier.config.spark import SparkConfig
-from applier.config.value import refuse
+from applier.config.value import nearest, parse_size, refuse
+from applier.ddl.policy import DDL_TYPE_NAMES
 from applier.model.errors import ConfigError
 from applier.model.remedy import Remedy
 from applier.planner.table_check import Acceptance
-from applier.sinks.settings import SinkSettings
+from applier.sinks.settings import Collations, SinkSettings
+
+
+class LogConfig(Section):
+    """Format and level of the log on standard error."""
+
+    format: Literal["text", "json"] = "text"
+    """Text for people, or one JSON object per line."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """For ``run`` without a terminal. Other commands log warnings, or more with ``--verbose``."""
+
+
+class RunConfig(Section):
+    """Memory, lease and timeouts of one run."""
+
+    memory: Annotated[int, BeforeValidator(parse_size)] = 2 * 1024**3
+    """Rows that are read ahead of the watermark: above it, streams that are ahead wait. They are in files of Spark."""
+    # A heartbeat is due three times per lease, so a single late one makes no run frozen.
+    lease_s: Seconds = 15.0
+    lock_timeout_s: WaitSeconds = 30.0
+    shutdown_timeout_s: Seconds = 30.0
+    retry_for_s: WaitSeconds = 600.0
+    """How long a daemon retries a transient failure; then it stops."""
+
+
+DDL_TYPES: Final = frozenset(DDL_TYPE_NAMES.values())
+
+Collation = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")]
+
+
+class DdlConfig(Section):
+    """A policy for each type that the operator sets, beside the keys below."""
+
+    # The types are keys of this very table, so that truncate_table = "stop" stands by itself.
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, DdlPolicy] = Field(init=False)
+
+    background: bool = False
+    """Whether a new non-unique index is built in the background."""
+    collations: dict[str, Collation] = Field(default_factory=dict)
+    """What the sink calls upstream's collations."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_types(cls, section: Any) -> Any:
+        known = DDL_TYPES | cls.model_fields.keys()
+        for name in section if isinstance(section, Mapping) else ():
+            if name not in known:
+                raise refuse(f"has an unknown DDL type: {name!r}", nearest(name, known))
+        return section
+
+    @field_validator("collations")
+    @classmethod
+    def _fold_names(cls, collations: dict[str, str]) -> dict[str, str]:
+        return {name.casefold(): own.casefold() for name, own in collations.items()}
+
+    @property
+    def policies(self) -> dict[str, DdlPolicy]:
+        """The policies that the operator sets, by DDL type."""
+        return dict(self.__pydantic_extra__)
+
+    @property
+    def collation_pairs(self) -> Collations:
+        """The operator's collations as the sink takes them."""
+        return tuple(sorted(self.collations.items()))
+
 
 LOCAL_REMEDY: Final = Remedy("config.set-spark-master-local", 'Set spark.master = "local[*]", or use a sink on a server')
 SUBMITTED_REMEDY: Final = Remedy("config.submit-with-local-master", 'Run spark-submit with --master "local[*]", or use a sink on a server')

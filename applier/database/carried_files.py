@@ -1,14 +1,19 @@
 """Finds the files that the applier carries beside its code: ``sql/``, ``migrations/``, ``docs/``, the README and the changelog.
 
-An installed package and the zip for Spark hold them as ``applier/_data/…``; in a checkout they lie at the repository's root.
+An installed package and the zip for Spark hold them as ``applier/_data/…``; in a checkout they lie at the repository's root. A file of
+``sql/`` has named statements: one begins with ``-- name: purpose`` and ends with ``;``.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from sqlalchemy import BindParameter, TextClause, bindparam, text
 
 PACKAGE = "applier"
 CARRIED = "_data"
@@ -55,3 +60,18 @@ def _unpack(source: Traversable, target: Path) -> None:
             _unpack(entry, target / entry.name)
     else:
         target.write_bytes(source.read_bytes())
+
+
+_NAMED = re.compile(r"^-- (?P<name>\w+): .+\n(?P<body>[^;]+);", re.MULTILINE)
+_LISTED = re.compile(r"\bIN :(\w+)")
+
+
+def read_statements(file: str) -> dict[str, str]:
+    """Return the statements of a carried file by name."""
+    return {match["name"]: match["body"].strip() for match in _NAMED.finditer(read_text(file))}
+
+
+def clause(statement: str) -> TextClause:
+    """Return a statement for SQLAlchemy. Values are bound as ``:name``; one after IN takes a list."""
+    lists: list[BindParameter[Any]] = [bindparam(name, expanding=True) for name in _LISTED.findall(statement)]
+    return text(statement).bindparams(*lists)

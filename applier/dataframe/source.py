@@ -5,8 +5,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from applier.dataframe.changelog import ChangelogRows, schema_text, table_columns_of
-from applier.dataframe.image import JsonImages, TableImages
+from applier.dataframe.changelog import ChangelogRows, JsonImages, TableImages, schema_text, table_columns_of
 from applier.dataframe.options import TICDC, ChangelogOptions, Format, RowOptions, read_options
 from applier.dataframe.place import PlaceColumns, TopicPlaces
 from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, StreamReader

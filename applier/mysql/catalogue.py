@@ -23,8 +23,7 @@ from applier.ddl.column_type import ColumnType
 from applier.ddl.generated import Known, KnownColumn, computed_otherwise, computes_number
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.events import FoldedName, TableName
-from applier.mysql.names import spellings, sql_name
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table, spellings, sql_name
 from applier.mysql.session import read_named
 from applier.mysql.session_variables import asked_once
 from applier.mysql.structure import (

@@ -1,4 +1,4 @@
-"""Names as the sink's server spells them. Upstream's TiDB ignores the case of names; a server on Linux does not.
+"""Names as the sink's server spells them, quoted for statements. Upstream's TiDB ignores the case of names; a server on Linux does not.
 
 Every statement that names an existing table of the sink takes the name from here. Errors of the database come out as SQLAlchemy's.
 """
@@ -14,6 +14,21 @@ from sqlalchemy import table as sql_table
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.remedy import Remedy
+
+
+def quote_identifier(name: str) -> str:
+    """Quote a name: backticks, an inner one doubled."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_table(schema: str, table: str) -> str:
+    """Quote a table's full name."""
+    return f"{quote_identifier(schema)}.{quote_identifier(table)}"
+
+
+SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema"})
+"""Casefolded. TiCDC never sends events on them."""
+
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")

@@ -41,7 +41,7 @@ from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner
 from applier.tasks.write import error_of, not_written, phases
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.notes import Notes
+from applier.telemetry.retries import Notes
 
 KEPT_POINTS: Final = 16
 """Points of a stream, or twice those that were left before, from which on those that concern applied rows only are looked for, to be

@@ -1,7 +1,7 @@
-"""The components of a run, and how it begins: the same for a catch-up and for a daemon."""
+"""The components of a run, and how it begins: the same for a catch-up and for a daemon. Decoders follow the configuration."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -16,12 +16,11 @@ from applier.planner import QuarantinePolicy
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.starting_ts import choose_start, refuse_future
-from applier.run.decoding import decoder_for, zone_of_sessions
 from applier.run.pause import refuse_paused
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import SourceSettings, kit_of
-from applier.sources.port import Source
+from applier.sources.port import Decoder, Source
 from applier.sources.ticdc.tso import later_by
 from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
@@ -33,6 +32,21 @@ from applier.telemetry.log import timeline_used
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
+from applier.upstream.row_lookup import TidbRowLookup
+from applier.upstream.snapshot_session import SessionZone
+
+
+def decoder_for(config: Config) -> Decoder:
+    """Return the decoder. ConfigError: a package is missing that reads the claim-check storage, or an option of it is wrong."""
+    upstream = config.source.upstream_settings()
+    lookup = None if upstream is None else TidbRowLookup(upstream)
+    return kit_of(config.source_settings()).decoder(config.source.selection(), config.source.claim_check_settings(), lookup)
+
+
+def zone_of_sessions(config: Config) -> Callable[[], str]:
+    """Return what knows the time zone of upstream's sessions; it asks upstream when it is called first."""
+    return SessionZone(config.source.ddl_time_zone, config.source.upstream_settings())
+
 
 SETTLE_MS: Final = 600_000
 """How long after a change of the partition set a node of the producer may still send rows to the old partitions."""

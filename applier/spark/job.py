@@ -19,10 +19,9 @@ from applier.sinks.failpoint import reach
 from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.failure import UNANSWERED
-from applier.tasks.deal import REPORTS, Dealt, Sliced, deal, divide
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenTask
-from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.plan import REPORTS, Dealt, PreparePlan, Sliced, WritePlan, deal, divide
 from applier.tasks.prepare import NumberedElement, PreparedPart, Rendered, Routed, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, write, write_part
 

@@ -28,9 +28,8 @@ from applier.spark.failure import EXECUTORS_REMEDY, is_unanswered, job_failed, n
 from applier.spark.job import PlanBroadcast
 from applier.spark.jvm import mute_jvm
 from applier.spark.session import end_context
-from applier.tasks.deal import REPORTS, partition_of
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
-from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.plan import REPORTS, PreparePlan, WritePlan, partition_of
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED
 from applier.tasks.write import joined, not_written

@@ -1,22 +1,24 @@
 """The status of a replica: built from the sink's overview, Kafka's end offsets and what the running daemon answers.
 
-Values only, and pure. ``query`` collects them; ``cli/status_view.py`` shows them.
+Values only, and pure. ``query`` collects them; ``cli/status.py`` shows them. ``Health`` says in one word and one number whether it is well.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from applier.coordinator.streams import is_required
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
 from applier.model.timeline import Timeline, moment_of
 from applier.model.topic_name import PartitionLimits
-from applier.sinks.overview import Overview, StoredEnd
+from applier.sinks.overview import Overview, OwnerState, StoredEnd
 from applier.sources.kit import LogStatus, SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.run_document import rounded
 from applier.telemetry.run_state import lag_s as age_of
+from applier.telemetry.wording import duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,3 +271,50 @@ def _stream_object(each: StreamSummary, timeline: Timeline) -> dict[str, Any]:
         "applied_ts": each.applied_ts,
         "applied_time": _time_of(each.applied_ts, timeline),
     }
+
+
+class Health(IntEnum):
+    """How a replica is. The number is the exit code of ``applier status``."""
+
+    HEALTHY = 0
+    LAGGING = 1
+    STOPPED = 2
+    HINDERED = 3
+    """It runs, and something keeps it from getting on that may need a person."""
+
+
+class Verdict(NamedTuple):
+    """How a replica is, and why."""
+
+    health: Health
+    reason: str
+
+
+def verdict_of(status: ReplicaStatus, max_lag_s: float | None = None) -> Verdict:
+    """Judge a replica; ``max_lag_s``: the greatest lag that is well (None: any)."""
+    live, owner = status.live, status.overview.owner
+    if live is None and (owner is None or owner.state is OwnerState.DEAD):
+        return Verdict(Health.STOPPED, "stopped: no run owns the replica" if owner is None else "stopped: the run that owns it has died")
+    if owner is not None and owner.state is OwnerState.FROZEN:
+        return Verdict(Health.HINDERED, "frozen: the run that owns it has shown no heartbeat for longer than its lease")
+    if (hindrance := _hindrance(status)) is not None:
+        return Verdict(Health.HINDERED, hindrance)
+    if max_lag_s is not None and (status.lag_s is None or status.lag_s > max_lag_s):
+        lag = "unknown" if status.lag_s is None else duration(status.lag_s)
+        return Verdict(Health.LAGGING, f"lagging: its lag is {lag}, and --max-lag {duration(max_lag_s)}")
+    return Verdict(Health.HEALTHY, "healthy")
+
+
+def _hindrance(status: ReplicaStatus) -> str | None:
+    live = status.live or {}
+    stall = live.get("stall") or {}
+    found = {
+        "wrong: the checkpoint is in the future, so rows are dropped as applied already": status.lag_s is not None and status.lag_s < 0,
+        "fenced: the run that answers has lost the replica": live.get("is_fenced"),
+        "failing: something fails and is retried": live.get("failing_since"),
+        "paused: nothing is applied until it is resumed": status.overview.pause or live.get("paused_since"),
+        "hanging: the run that answers makes no progress": live.get("is_alive") is False,
+        f"stalled: {stall.get('stream')} shows no resolved event": stall,
+        "waiting: a DDL has failed, and its outcome is to be decided": any(entry.error for entry in status.overview.undecided),
+    }
+    return next((reason for reason, is_so in found.items() if is_so), None)

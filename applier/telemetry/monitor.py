@@ -1,6 +1,7 @@
 """Makes the state of one run from what the engine reports and counts, and passes events to the log and to the display.
 
-The engine's thread calls it. Other threads read ``state()``: a frozen value that is replaced and never changed.
+The engine's thread calls it. Other threads read ``state()``: a frozen value that is replaced and never changed. ``CheckpointLog`` decides
+which checkpoints get a line in the log; time is passed in.
 """
 
 import logging
@@ -14,9 +15,9 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Final
 
+from applier.model.position import NO_TS, Ts
 from applier.model.timeline import is_ahead
 from applier.telemetry.activity import Activity, Blocker
-from applier.telemetry.checkpoint_log import CheckpointLog
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
 from applier.telemetry.log import LOGGER_NAME, extra_of, timeline_in_use, timeline_used, utc_text
 from applier.telemetry.log_event import LogEvent
@@ -25,6 +26,23 @@ from applier.telemetry.run_state import Paused, RunState
 from applier.telemetry.stall import Stall
 from applier.telemetry.streams import StreamCollector
 from applier.telemetry.tally import Tally
+
+
+class CheckpointLog:
+    """Which checkpoints get a line: the newest, each once."""
+
+    def __init__(self) -> None:
+        self._ts: Ts | None = None
+        self._at_s: float | None = None
+
+    def is_due(self, checkpoint_ts: Ts, now_s: float, *, at_least_s: float) -> bool:
+        """Return whether a line about ``checkpoint_ts`` is due: the last one is ``at_least_s`` old, and about another."""
+        is_old = self._at_s is None or now_s - self._at_s >= at_least_s
+        if checkpoint_ts in {NO_TS, self._ts} or not is_old:
+            return False
+        self._ts, self._at_s = checkpoint_ts, now_s
+        return True
+
 
 LOGGER = logging.getLogger(LOGGER_NAME)
 

@@ -8,7 +8,7 @@ from applier.model.timeline import Timeline
 from applier.sinks.progress import Progress
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.notes import Notes
+from applier.telemetry.retries import Notes
 from applier.telemetry.run_state import RunState
 from applier.telemetry.tally import Tally
 

@@ -1,15 +1,26 @@
-"""Retries as log events: stamina's own hooks would write the arguments of what is retried, which may hold values of rows."""
+"""The port for log events, and retries as log events: stamina's own hooks would log the arguments, which may hold values of rows.
+
+It knows nothing of a run, so that a command can log without importing one.
+"""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from stamina.instrumentation import RetryDetails, get_on_retry_hooks, set_on_retry_hooks
 
 from applier.model.errors import ApplierError
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.notes import Notes
+
+
+class Notes(Protocol):
+    """Takes events for the log. Called from the engine's thread: must be quick and must not raise."""
+
+    def note(self, event: LogEvent, /, **facts: Any) -> None:
+        """Take an event that must not be missed."""
+        ...
+
 
 LOGGER = logging.getLogger("applier")
 

@@ -1,13 +1,36 @@
-"""Collects what a run shows of its streams: their status, how long they are silent, the stall, whether the run has caught up once."""
+"""Collects what a run shows of its streams: their status, how long they are silent, the stall, whether the run has caught up once.
 
-from collections.abc import Iterable
+A run is ready once everything that the topics held at its start is applied.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from applier.coordinator import Coordinator, StreamStatus
-from applier.model.position import Stream, Ts
-from applier.telemetry.ready import ReadyRule
+from applier.model.position import Offset, Stream, Ts
+from applier.model.segment import has_reached
 from applier.telemetry.run_state import Histogram, StreamsView, StreamView
 from applier.telemetry.stall import StallRule
+
+
+class ReadyRule:
+    """Watches a run until it has caught up once. Afterwards it stays ready: its lag shows how far it is behind."""
+
+    def __init__(self) -> None:
+        self._ends: Mapping[Stream, Offset] | None = None
+        self._goal: Ts | None = None
+        self._is_ready = False
+
+    def observe(self, streams: Sequence[StreamStatus], checkpoint_ts: Ts) -> bool:
+        """Look at the streams; return whether the run has caught up with the ends that the first look showed."""
+        # Fixed at the first look: a feed that always grows would never count as ready.
+        if self._ends is None:
+            self._ends = {status.stream: status.end_offset for status in streams}
+        if self._goal is None and all(status.read_offset >= self._ends.get(status.stream, status.read_offset) for status in streams):
+            self._goal = min((status.resolved_ts for status in streams), default=checkpoint_ts)
+        self._is_ready = self._is_ready or (self._goal is not None and has_reached(checkpoint_ts, self._goal))
+        return self._is_ready
+
 
 LOOK_S: Final = 0.5
 """The least time between two looks: a look costs tens of microseconds per stream, and cycles are short."""

@@ -1,19 +1,70 @@
-"""A session of upstream that reads as of one timestamp. It is opened for that, and closed with it: no session keeps a snapshot."""
+"""A session of upstream that reads at one timestamp. It is opened for that, and closed with it: no session keeps a snapshot.
+
+A failure of upstream means: wait, stop with the remedy, or the address is wrong. The time zone of upstream's sessions is what the operator
+says, else the zone that upstream's server gives to sessions that set none.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import SourceError
+from applier.ddl.zone_use import ZONE_REMEDY
+from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
-from applier.mysql.errors import NoSession
+from applier.model.remedy import SKIP_RECORD, Remedy
+from applier.mysql.errors import DENIED, NoSession, code_of, may_pass, shown_text
 from applier.mysql.session import discard, open_reader, read_named, read_undecoded
-from applier.upstream.failure import explained
 from applier.upstream.settings import UpstreamSettings
+
+BELOW_GC: Final = 8055
+UNKNOWN_VARIABLE: Final = 1193
+_NO_TABLE: Final = frozenset({1049, 1146})
+
+GC_REMEDY: Final = Remedy(
+    "upstream.load-removed-row",
+    "Upstream has removed the row's version. Load the row as it is now from upstream into the sink, and skip the record: "
+    f"`{SKIP_RECORD}`. Or create the replica again from a dump (`applier docs start_over`). "
+    "Set tidb_gc_life_time longer than the applier may lag. Or use claim-check messages",
+)
+_ADDRESS: Final = Remedy("upstream.use-cluster-of-changefeed", "Set source.upstream to the TiDB cluster that the changefeed reads")
+
+
+def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
+    """Return the error of the applier for a failure of upstream's server, without row values."""
+    cause: BaseException = error
+    if isinstance(error, NoSession):
+        doing, cause, facts = error.doing, error.__cause__ or error, {**facts, **error.facts}
+    code = code_of(cause)
+    facts = {**facts, **({} if code is None else {"code": code})}
+    if code == BELOW_GC:
+        return NeedsOperator("upstream no longer has the rows of this time", remedy=GC_REMEDY, **facts)
+    if code == UNKNOWN_VARIABLE:
+        return ConfigError("source.upstream is not a TiDB server", remedy=_ADDRESS, key="source.upstream", **facts)
+    if code in _NO_TABLE:
+        return NeedsOperator("upstream has no such table at this time", remedy=_ADDRESS, **facts)
+    if code in DENIED:
+        remedy = Remedy(
+            "upstream.check-user-and-grant-select",
+            "Check user and password of source.upstream, and grant the user SELECT on the replicated tables",
+        )
+        return SourceError("upstream refuses access", remedy=remedy, kind=FailureKind.UPSTREAM, **facts)
+    # The session itself is refused: its variables are not what they were set to.
+    if isinstance(cause, NoSession):
+        return SourceError(f"upstream: {doing}", remedy=cause.remedy, kind=FailureKind.UPSTREAM, **facts)
+    words = shown_text(cause)
+    message = f"upstream failed while {doing}" + (f": {words}" if words else "")
+    remedy = Remedy("upstream.check-host-port-tls", "Check source.upstream: host, port and TLS, and whether the server runs")
+    return SourceError(message, remedy=remedy, kind=FailureKind.UNREACHABLE if may_pass(cause) else FailureKind.UPSTREAM, **facts)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether a retry may succeed."""
+    return isinstance(error, SourceError) and error.kind is FailureKind.UNREACHABLE
+
 
 _FAILURES: Final = (SQLAlchemyError, NoSession, OSError)
 
@@ -79,3 +130,53 @@ class SnapshotSession:
     def abandon(self) -> None:
         """Close a session whatever its state."""
         discard(self._connection)
+
+
+_ABBREVIATIONS: Final = frozenset({"CET", "EET", "EST", "GMT", "HST", "MET", "MST", "WET"})
+"""Names of the IANA database that clocks in other zones show too."""
+_ZONE: Final = text("SELECT @@GLOBAL.time_zone, @@GLOBAL.system_time_zone")
+
+
+class SessionZone:
+    """Asked by the driver when a DDL may depend on the zone; the first answer counts for the run."""
+
+    def __init__(self, configured: str, upstream: UpstreamSettings | None) -> None:
+        self._zone, self._upstream = configured, upstream
+
+    def __call__(self) -> str:
+        """Return a name or an offset; '' if nothing says it. ApplierError: upstream does not answer. NeedsOperator: no such zone."""
+        if not self._zone and self._upstream is not None:
+            self._zone = _asked(self._upstream)
+        return self._zone
+
+
+def _asked(upstream: UpstreamSettings) -> str:
+    with failures_explained("asking for its time zone"):
+        connection = open_reader(upstream.server, upstream.time_zone, STATEMENT_TIMEOUT_S)
+        try:
+            of_sessions, of_system = connection.execute(_ZONE).one()
+        finally:
+            discard(connection)
+    is_system = str(of_sessions).upper() == "SYSTEM"
+    zone = str(of_system if is_system else of_sessions)
+    if not _is_known(zone) or (is_system and _is_abbreviation(zone)):
+        raise NeedsOperator("upstream names a time zone that is not known here", remedy=ZONE_REMEDY, time_zone=zone)
+    return zone
+
+
+def _is_abbreviation(zone: str) -> bool:
+    """Return whether the name of a server's own zone may be what its clock shows at the time (%Z), which has no rules.
+
+    EST is what New York shows in winter, and a zone of its own without summer time; +03 has been Moscow, with and without. UTC is one.
+    """
+    return zone in _ABBREVIATIONS or zone[:1] in {"+", "-"}
+
+
+def _is_known(zone: str) -> bool:
+    if zone[:1] in {"+", "-"}:
+        return True
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True

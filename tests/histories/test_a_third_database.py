@@ -21,8 +21,8 @@ from applier.sinks import registry
 from applier.sinks.registry import open_sink, register
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.status.health import Health
 from applier.status.replica_access import SinkAccess
+from applier.status.replica_status import Health
 from applier.verify.difference import RowState
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options

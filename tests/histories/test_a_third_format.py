@@ -18,14 +18,14 @@ from applier.demo.simulator.producer.options import LogRecord
 from applier.model.errors import NeedsOperator, ProtocolError
 from applier.model.position import Stream
 from applier.planner.table_check import DifferenceKind
-from applier.run.decoding import decoder_for
+from applier.run.assembly import decoder_for
 from applier.sinks import registry
 from applier.sinks.registry import register
 from applier.sinks.settings import SinkSettings
 from applier.sources import formats
 from applier.sources.factory import open_source
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.status.health import Health
+from applier.status.replica_status import Health
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
 from tests.line_format.decoder import LineDecoder

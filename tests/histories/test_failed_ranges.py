@@ -9,7 +9,8 @@ import pytest
 from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
 from applier.planner.keyless import EqualRows
-from applier.run import daemon, retry
+from applier.run import daemon
+from applier.run import daemon as retry
 from tests.histories.test_keyless_histories import world as keyless_world
 from tests.rig.fake_source import MemoryReader
 from tests.rig.followed_feed import LiveSource, assert_identical, follow, world

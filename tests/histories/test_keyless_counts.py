@@ -14,7 +14,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.item import ItemMaker
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import Producer, ProducerOptions
-from applier.demo.simulator.producer.record_writer import Topics
+from applier.demo.simulator.producer.run import Topics
 from applier.demo.simulator.table_family import TableFamily
 from applier.planner.keyless import AmbiguousRows
 from tests.rig.keyless_reading import Log, Reading, changes_of, without_zeros

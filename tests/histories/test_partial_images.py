@@ -7,7 +7,7 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
+from applier.demo.simulator.item import ColumnSelector, ImageOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica

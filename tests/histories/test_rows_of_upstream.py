@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
+from applier.demo.simulator.item import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.sources.ticdc.large_row import WholeRowSources
 from applier.upstream.row_lookup import TidbRowLookup

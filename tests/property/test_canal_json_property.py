@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from applier.demo.simulator.history import History
-from applier.demo.simulator.image_options import ImageOptions
+from applier.demo.simulator.item import ImageOptions
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.wire_format import WireFormat, WireOptions

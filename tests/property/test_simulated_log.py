@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.image_options import ImageOptions
+from applier.demo.simulator.item import ImageOptions
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.mysql_text import changes_unique_value
 from applier.demo.simulator.operation import event_name

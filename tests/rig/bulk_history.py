@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
 from applier.demo.simulator.encoder import Encoder, ImageWriter
-from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import DdlItem, ItemMaker, RowItem
+from applier.demo.simulator.item import DdlItem, ImageOptions, ItemMaker, RowItem
 from applier.demo.simulator.item_encoder import ItemEncoder, wire_of
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.open_protocol import wire_columns

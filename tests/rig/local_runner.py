@@ -15,10 +15,9 @@ from applier.model.segment import slice_holding
 from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.job import by_part
-from applier.tasks.deal import REPORTS, deal, divide, partition_of
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
-from applier.tasks.plan import PreparePlan, WritePlan
+from applier.tasks.plan import REPORTS, PreparePlan, WritePlan, deal, divide, partition_of
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import ANNOUNCED, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, joined, not_written, write, write_part

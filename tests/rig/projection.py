@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from applier.demo.simulator.alteration import fill_of
 from applier.demo.simulator.catalogue import Catalogue, TableState
-from applier.demo.simulator.image_options import ImageOptions
+from applier.demo.simulator.item import ImageOptions
 from applier.demo.simulator.mysql_text import changes_unique_value
 from applier.demo.simulator.operation import Row, RowChange, UpstreamStep
 from applier.demo.simulator.schema import Table

@@ -14,8 +14,7 @@ from typing import Any
 from applier.coordinator.policy import RowPolicy
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
-from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
+from applier.demo.simulator.item import ColumnSelector, ImageOptions, LargeRowOption, LargeRowSettings
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily

@@ -4,7 +4,7 @@ Imports ``model`` and the parts of a TSO; never the applier's decoders. Read ``h
 
 - what happens upstream: ``history`` draws rows (``workload``) and DDLs (``schema_evolution``) for the tables of ``table_family``;
   ``catalogue`` is the present state, ``operation`` and ``schema`` are its values;
-- what a changefeed writes: ``producer``, with ``item`` and ``item_encoder`` (reduced images: ``image_options``; large rows: ``large_row``),
+- what a changefeed writes: ``producer``, with ``item`` and ``item_encoder`` (reduced images and large rows too),
   ``dispatch``, and an encoder for each format (``wire_format``): ``open_protocol`` with ``encoder``, ``canal_json``, ``simple`` and
   ``simple_avro``;
 - where it goes: ``kafka_log`` to any broker, ``broker`` is an embedded one;

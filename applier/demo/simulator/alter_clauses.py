@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from applier.demo.simulator import column_type as of
-from applier.demo.simulator.alteration import convert
+from applier.demo.simulator.alteration import convert, converting_types
 from applier.demo.simulator.column_type import TypeClass, UpstreamType
-from applier.demo.simulator.conversion import converting_types
 from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import (
     AddColumn,
@@ -23,9 +22,8 @@ from applier.demo.simulator.operation import (
     SetComment,
     SetDefault,
 )
-from applier.demo.simulator.random_value import random_value
 from applier.demo.simulator.schema import Table, UpstreamColumn, UpstreamIndex, index
-from applier.demo.simulator.table_factory import EXTRA_PREFIX, PARENT, TYPES_WITHOUT_DEFAULT, TableFactory
+from applier.demo.simulator.table_factory import EXTRA_PREFIX, PARENT, TYPES_WITHOUT_DEFAULT, TableFactory, random_value
 
 _UNNAMED_SHARE = 0.3
 

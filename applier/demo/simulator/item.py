@@ -1,17 +1,148 @@
-"""What a producer has to send: row events and DDLs as items, each with the version of its table."""
+"""What a producer has to send: row events and DDLs as items, each with the version of its table.
 
+A changefeed may omit parts of its images (open_protocol.md 2.4, 2.5, 2.8). A row that is too large for a message becomes a handle-key-only
+event, or an object in a store and a placeholder (2.9).
+"""
+
+import json
 import random
-from dataclasses import dataclass
-from enum import IntEnum
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+from pathlib import Path
+from uuid import UUID
 
 from applier.demo.simulator.dispatch import Dispatcher, hash_of
-from applier.demo.simulator.image_options import ImageOptions
 from applier.demo.simulator.mysql_text import changes_unique_value
 from applier.demo.simulator.operation import Ddl, Row, RowChange, UpstreamStep, routing_name, touched_names
-from applier.demo.simulator.schema import Table
+from applier.demo.simulator.schema import Table, UpstreamColumn
 from applier.demo.simulator.schema_versions import VersionedSchemas, VersionedTable
+from applier.demo.simulator.wire_format import RecordBytes, WireFormat, WireOptions
 from applier.model.events import TableName
 from applier.model.position import Ts
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSelector:
+    """The ``column-selectors`` rule of a changefeed: some columns of each table are never sent.
+
+    Which ones is drawn from ``seed`` and the names of table and column. Left out are only columns that a sink can fill without upstream:
+    with a default, or nullable, and in no unique index that the default would violate.
+    ``keeps_handle`` False: where a table has a second unique key that is complete, its handle key may be left out.
+    """
+
+    seed: int = 0
+    share: float = 0.4
+    keeps_handle: bool = True
+
+    def places(self, table: Table) -> tuple[int, ...]:
+        """Return the places of the columns that are sent."""
+        return _selected(self, table)
+
+
+@lru_cache(maxsize=4096)
+def _selected(selector: ColumnSelector, table: Table) -> tuple[int, ...]:
+    kept = _kept_key(selector, table)
+    return tuple(
+        place
+        for place, column in enumerate(table.columns)
+        if column.is_sent and (column.name in kept or not _can_be_left_out(table, column, kept) or not _is_drawn(selector, table, column))
+    )
+
+
+def _kept_key(selector: ColumnSelector, table: Table) -> frozenset[str]:
+    """Return the columns of the key that stays: the handle, or the first other unique key that is NOT NULL."""
+    if table.handle is None:
+        return frozenset(table.position)
+    nullable = {column.name for column in table.columns if column.nullable}
+    others = [index for index in table.unique_indexes if index is not table.handle and not nullable & set(index.columns)]
+    return frozenset((table.handle if selector.keeps_handle or not others else others[0]).columns)
+
+
+def _can_be_left_out(table: Table, column: UpstreamColumn, kept: frozenset[str]) -> bool:
+    if table.handle is not None and column.name in table.handle.columns:
+        return column.name not in kept
+    fills_many = any(column.name in index.columns for index in table.unique_indexes) and column.has_default
+    return (column.nullable or column.has_default) and not fills_many
+
+
+def _is_drawn(selector: ColumnSelector, table: Table, column: UpstreamColumn) -> bool:
+    return random.Random(f"selector {selector.seed} {table.name} {column.name}").random() < selector.share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageOptions:
+    """What a changefeed leaves out of images (open_protocol.md 2.8) and whether it splits updates of keys (3.6).
+
+    ``flags`` False: the oldest producers, whose columns have ``h`` but no ``f``. ``stale_flags``: columns keep the flags that they had
+    when the owner first saw the table, and later columns have none (2.5, the new producer's cache).
+    """
+
+    raw_updates: bool = False
+    old_value: bool = True
+    only_updated_columns: bool = False
+    delete_only_handle_key: bool = False
+    flags: bool = True
+    stale_flags: bool = False
+    selector: ColumnSelector | None = None
+
+    def sent(self, form: WireFormat, options: WireOptions) -> "ImageOptions":
+        """Return what a format makes of them: all but Open Protocol have old images always, and simple has complete ones only."""
+        match form:
+            case WireFormat.OPEN_PROTOCOL:
+                return self
+            case WireFormat.CANAL_JSON:
+                return replace(self, old_value=True, only_updated_columns=self.only_updated_columns or options.content_compatible)
+            case WireFormat.SIMPLE | WireFormat.SIMPLE_AVRO:
+                return replace(self, old_value=True, only_updated_columns=False, delete_only_handle_key=False)
+
+
+class LargeRowOption(StrEnum):
+    """``large-message-handle-option`` of a changefeed."""
+
+    CLAIM_CHECK = "claim-check"
+    HANDLE_KEY_ONLY = "handle-key-only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargeRowSettings:
+    """How a changefeed sends rows beyond ``limit`` bytes.
+
+    ``directory`` takes the objects of claim checks; ``location`` is what placeholders call it: the producer's own address of the store.
+    ``raw_value``: an object is the value of the record, where the record has no key (``claim-check-raw-value``).
+    """
+
+    option: LargeRowOption
+    limit: int = 900
+    directory: Path | None = None
+    location: str = "s3://changefeed/large"
+    raw_value: bool = False
+
+
+class LargeRows:
+    """The large rows of one owner."""
+
+    def __init__(self, settings: LargeRowSettings, rng: random.Random) -> None:
+        self.option, self.limit = settings.option, settings.limit
+        self._settings = settings
+        self._rng = rng
+
+    def store(self, record: RecordBytes) -> str:
+        """Write the object of a record and return its address. It is there before its placeholder is sent."""
+        if self._settings.directory is None:
+            message = "claim checks need a directory"
+            raise ValueError(message)
+        name = f"{UUID(int=self._rng.getrandbits(128), version=4)}.json"
+        self._settings.directory.mkdir(parents=True, exist_ok=True)
+        (self._settings.directory / name).write_bytes(self._content(record))
+        return f"{self._settings.location}/{name}"
+
+    def _content(self, record: RecordBytes) -> bytes:
+        if self._settings.raw_value and record.key is None:
+            return record.value
+        key = None if record.key is None else b64encode(record.key).decode()
+        return json.dumps({"key": key, "value": b64encode(record.value).decode()}).encode()
 
 
 class RowClass(IntEnum):

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from applier.demo.simulator.canal_json import CanalJsonWire
-from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import DdlItem, Item, RowItem
+from applier.demo.simulator.item import DdlItem, ImageOptions, Item, LargeRowOption, LargeRows, RowItem
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.large_row import LargeRowOption, LargeRows
 from applier.demo.simulator.open_protocol import OpenProtocolWire
 from applier.demo.simulator.operation import Row
 from applier.demo.simulator.schema import Table

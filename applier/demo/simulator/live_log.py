@@ -5,8 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from applier.demo.simulator.dispatch import Dispatcher
-from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import DdlItem, ItemMaker, RowItem
+from applier.demo.simulator.item import DdlItem, ImageOptions, ItemMaker, RowItem
 from applier.demo.simulator.item_encoder import ItemEncoder, wire_of
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import UpstreamStep

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from applier.demo.simulator.encoder import EncodedColumn, Encoder, ImageWriter, frame, record_length
-from applier.demo.simulator.image_options import ImageOptions
-from applier.demo.simulator.item import DdlItem, RowItem
+from applier.demo.simulator.item import DdlItem, ImageOptions, RowItem
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.mysql_text import DdlWriter
 from applier.demo.simulator.operation import Row, action_type, event_name

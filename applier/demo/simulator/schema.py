@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from applier.demo.simulator.column_type import UpstreamType
-from applier.demo.simulator.generated_column import Generation
+from applier.demo.simulator.column_type import Generation, UpstreamType
 from applier.model.events import TableName, Value
 from applier.sources.column_flags import Flag
 

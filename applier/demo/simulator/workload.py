@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from applier.demo.simulator.catalogue import Catalogue, Key, TableState
 from applier.demo.simulator.operation import Row, RowChange
-from applier.demo.simulator.random_value import random_value
+from applier.demo.simulator.table_factory import random_value
 from applier.demo.simulator.table_family import ACCOUNTS, ORDER_ITEMS, ORDERS, TRANSFERS, WALLETS
 from applier.model.events import TableName, Value
 

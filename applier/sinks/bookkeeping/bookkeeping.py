@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from sqlalchemy import BigInteger, Connection, CursorResult, DateTime, LargeBinary, Numeric, String, Text, TextClause
 from sqlalchemy.types import TypeEngine
 
-from applier.database.named_statements import clause, read_statements
+from applier.database.carried_files import clause, read_statements
 from applier.sinks.settings import SCHEMA
 
 STANDARD_UPSERT: Final = "INSERT INTO {table} ({columns})\nVALUES ({values})\nON CONFLICT ({key}) DO UPDATE SET {changes}"

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 
 from applier.model.errors import ApplierError
 from applier.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, STRINGS, TEXTS, greatest_ordinal, is_float32
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import RowsLines, WireColumn
 from applier.sinks.mysql.fitting import (

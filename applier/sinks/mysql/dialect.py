@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 from applier.model.errors import RowRefused
 from applier.model.remedy import Remedy
 from applier.mysql.literals import comparable_of
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
 from applier.sinks.mysql.bulk_load import lines_of, loads

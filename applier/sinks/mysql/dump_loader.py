@@ -19,7 +19,7 @@ from applier.model.errors import SinkError
 from applier.model.events import FoldedName, TableName
 from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
-from applier.mysql.quoting import quote_table
+from applier.mysql.names import quote_table
 from applier.mysql.session import discard, execute_text, read_rows
 from applier.planner.port import Phase, Statement
 from applier.sinks.dump_loader import DumpForm

@@ -10,8 +10,8 @@ from applier.model.errors import SinkError
 from applier.model.finding import CheckFinding
 from applier.mysql.address import read_server_url
 from applier.mysql.errors import NO_PRIVILEGE
-from applier.mysql.grant_text import grants_of
-from applier.mysql.system_schema import SYSTEM_SCHEMAS
+from applier.mysql.grants import grants_of
+from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkDemand, SinkKit
 from applier.sinks.mysql.bookkeeping import bookkeeping_of

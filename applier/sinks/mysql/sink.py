@@ -13,9 +13,9 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.mysql import catalogue
 from applier.mysql.errors import translate
+from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
-from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import SinkTable

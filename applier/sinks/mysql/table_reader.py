@@ -17,8 +17,8 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import TABLES, Row, describe_with_rows, read_view
 from applier.mysql.errors import code_of, translate
+from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import ServerSession, discard, read_checked
-from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.planner.catalogue import ColumnDescription
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.session import open_comparison

@@ -10,7 +10,7 @@ from typing import Final
 
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.mysql.literals import comparable_of, decimal, float64, hexadecimal, integer, text
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table
 from applier.mysql.session_variables import SQL_MODE
 from applier.sinks.table_pair import VARIABLE, ColumnPair, Form, ServerKind, SideColumn, SideTable, TablePair
 from applier.sinks.table_reader import DIGEST_BITS, SUMMED_DIGITS, WIDE_MARK, Key, Scope, read_float, read_text

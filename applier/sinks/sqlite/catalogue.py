@@ -40,8 +40,7 @@ from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.table_check import FoldingColumn, SinkTable, UniqueIndex
 from applier.sinks.bookkeeping.ledger import PastDdls
 from applier.sinks.sqlite.create_statement import MARK
-from applier.sinks.sqlite.literal_value import literal_default
-from applier.sinks.sqlite.literals import blob, plain
+from applier.sinks.sqlite.literal_value import blob, literal_default, plain
 from applier.sinks.sqlite.names import compose, quote, table_name, upstream_index
 from applier.sinks.sqlite.session import raw
 from applier.sinks.sqlite.stored_value import Inexact

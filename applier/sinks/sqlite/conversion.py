@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from applier.ddl.column_type import UTF8_CHARSETS, ColumnType, TypeFamily
 from applier.ddl.conversion_rule import Certainty, capacity, conversion_rule
 from applier.mysql.float32 import single_precision
-from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.stored_value import (
+    DdlTime,
     Inexact,
     Stored,
     as_bytes,

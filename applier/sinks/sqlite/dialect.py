@@ -15,7 +15,7 @@ from applier.model.remedy import Remedy
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Literal
 from applier.sinks.sqlite.catalogue import FOREIGN
-from applier.sinks.sqlite.literals import MAX_SIGNED, blob, number, plain, text
+from applier.sinks.sqlite.literal_value import MAX_SIGNED, blob, number, plain, text
 from applier.sinks.sqlite.names import ROWID_NAMES, Sql, compose, quote, quote_all, stored_name
 
 _ENUM: Final = 247

@@ -12,8 +12,8 @@ from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.mysql.charset_text import UTF8, texts
 from applier.mysql.float32 import read_vectors
 from applier.mysql.insert_values import LiteralKind
-from applier.sinks.sqlite.ddl_time import DdlTime
 from applier.sinks.sqlite.stored_value import (
+    DdlTime,
     Inexact,
     Stored,
     binary,

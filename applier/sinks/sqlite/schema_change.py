@@ -48,11 +48,9 @@ from applier.model.remedy import Remedy
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
 from applier.sinks.sqlite.conversion import Conversion, conversion_of_rows, same
 from applier.sinks.sqlite.create_statement import column_clause, create_index, create_indexes, create_table, is_computed, stored_indexes
-from applier.sinks.sqlite.ddl_time import DdlTime
-from applier.sinks.sqlite.literal_value import bring_to_wire, fill_value, table_of_wire
-from applier.sinks.sqlite.literals import blob, plain
+from applier.sinks.sqlite.literal_value import blob, bring_to_wire, fill_value, plain, table_of_wire
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
-from applier.sinks.sqlite.stored_value import Inexact, Stored, as_text
+from applier.sinks.sqlite.stored_value import DdlTime, Inexact, Stored, as_text
 
 
 def in_its_zone(connection: sqlite3.Connection, ddl: DdlEvent) -> DdlEvent:

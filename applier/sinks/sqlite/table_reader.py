@@ -20,7 +20,7 @@ from applier.planner.catalogue import ColumnDescription
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.catalogue import StoredObject, describe, find_objects
 from applier.sinks.sqlite.errors import translate
-from applier.sinks.sqlite.literals import blob, number, plain, text
+from applier.sinks.sqlite.literal_value import blob, number, plain, text
 from applier.sinks.sqlite.names import quote, stored_name
 from applier.sinks.sqlite.session import database_path
 from applier.sinks.table_pair import VARIABLE, ColumnPair, Form, Names, ServerKind, SideColumn, SideTable, TablePair

@@ -9,10 +9,18 @@ from pyspark import SparkConf
 from sqlalchemy.exc import OperationalError
 
 from applier.check.everything import examine
-from applier.check.machine import disk_findings, machine_memory, memory_finding, size_of
+from applier.check.machine import (
+    disk_findings,
+    examine_spark,
+    java_finding,
+    machine_memory,
+    memory_finding,
+    python_finding,
+    size_of,
+    speculation_finding,
+)
 from applier.check.shared_facts import SharedFacts
 from applier.check.sink import lacking_keys
-from applier.check.spark import examine_spark, java_finding, python_finding, speculation_finding
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import TopicTail, resolved_findings
 from applier.config import load_config

@@ -3,8 +3,7 @@
 import pytest
 
 from applier.cli.main import run
-from applier.cli.option import read_config
-from applier.cli.position import event_text, ts_of_text
+from applier.cli.option import event_text, read_config, ts_of_text
 from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, StreamPosition, Ts

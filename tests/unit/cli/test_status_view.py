@@ -11,8 +11,7 @@ from applier.model.position import Listing, Offset, PartitionExtent, Stream, Str
 from applier.sinks.overview import Overview, OwnerState, Pause, RunEnd, StoredEnd
 from applier.sources.kit import SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.status.health import Health, verdict_of
-from applier.status.replica_status import Findings, build_status, status_of_run
+from applier.status.replica_status import Findings, Health, build_status, status_of_run, verdict_of
 from tests.unit.status.test_replica_status import LIVE, NOON_MS, NOW_S, OVERVIEW, OWNER, PROGRESS, replica_status
 
 WIDTHS = (80, 120)

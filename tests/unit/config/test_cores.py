@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from applier.config.cores import usable_cores
+from applier.config.spark import usable_cores
 
 ALL = len(os.sched_getaffinity(0))
 

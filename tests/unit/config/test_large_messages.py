@@ -5,7 +5,7 @@ import pytest
 from applier.config import load_config
 from applier.database.tls import Tls, TlsMode
 from applier.model.errors import ConfigError
-from applier.run.decoding import decoder_for
+from applier.run.assembly import decoder_for
 from applier.sources.claim_check.settings import MAX_OBJECT_BYTES, ClaimCheckSettings
 
 SECRET = "hunter-2-€"  # noqa: S105 - a mark that is looked for

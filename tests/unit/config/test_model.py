@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.config.cores import usable_cores
+from applier.config.spark import usable_cores
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.model.topic_name import PartitionLimits

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.config import load_config
-from applier.config.time_zone import ambiguous_years
+from applier.config.kafka_source import ambiguous_years
 from applier.run.assembly import warn_of_zone
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver

@@ -6,8 +6,7 @@ from base64 import b64encode
 import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from applier.dataframe.changelog import ChangelogRows, columns_of, schema_text
-from applier.dataframe.image import JsonImages, TableImages
+from applier.dataframe.changelog import ChangelogRows, JsonImages, TableImages, columns_of, schema_text
 from applier.dataframe.options import read_options
 from applier.dataframe.place import TopicPlaces
 from applier.dataframe.reading import RangeRows, StreamReader

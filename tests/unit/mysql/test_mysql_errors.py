@@ -12,7 +12,7 @@ from applier.mysql.errors import DENIED, MEANINGS, ErrorVerdict, code_of, is_dat
 from applier.replica.recovery import is_transient
 from applier.sources.binlog.server import failed
 from applier.sources.binlog.settings import BinlogSettings
-from applier.upstream.failure import explained, is_passing
+from applier.upstream.snapshot_session import explained, is_passing
 
 
 def server(code: int, text: str) -> pymysql.err.OperationalError:

@@ -21,8 +21,8 @@ from applier.model.errors import (
 from applier.model.failure import FailureKind
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import Shutdown
-from applier.run import retry as module
-from applier.run.retry import retrying
+from applier.run import daemon as module
+from applier.run.daemon import retrying
 
 
 class NoteBook:

@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
-from applier.mysql.system_schema import SYSTEM_SCHEMAS
+from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.sinks.reserved import Reserved
 
 RESERVED = Reserved("applier", SYSTEM_SCHEMAS)

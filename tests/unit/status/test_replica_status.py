@@ -14,8 +14,7 @@ from applier.sinks.overview import Overview, Owner, OwnerState, OwnerView
 from applier.sinks.progress import Fence, Progress
 from applier.sources.kit import SourceAnswer
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.status.health import verdict_of
-from applier.status.replica_status import Findings, as_object, build_status
+from applier.status.replica_status import Findings, as_object, build_status, verdict_of
 
 NOON_MS = 1_700_000_000_000
 A, W, LATER = (Ts(NOON_MS + ms << 18) for ms in (0, 1_500, 2_500))

@@ -31,10 +31,9 @@ from applier.sources.port import Record
 from applier.spark.batch import SERIALIZER
 from applier.spark.job import by_part
 from applier.tasks import listen as listening
-from applier.tasks.deal import REPORTS, deal, divide, partition_of
 from applier.tasks.handover import Failure, RangeContent, RangesEnd, RoutedEnd, received, routed_chunks
 from applier.tasks.listen import ListenTask, RangeFailure
-from applier.tasks.plan import SMALL_SEGMENT_ROWS, PreparePlan, WritePlan
+from applier.tasks.plan import REPORTS, SMALL_SEGMENT_ROWS, PreparePlan, WritePlan, deal, divide, partition_of
 from applier.tasks.prepare import ANNOUNCED, PreparedPart, Rendered, render, reroute, selected_chunks
 from applier.tasks.write import apply_small, write
 from tests.builders.planning import between

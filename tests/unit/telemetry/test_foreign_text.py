@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import logging, sys, threading, warnings
-from applier.telemetry.foreign_text import capture_stderr
+from applier.telemetry.log import capture_stderr
 from applier.telemetry.log import configure_logging, use_format
 
 configure_logging(logging.WARNING)

@@ -13,8 +13,8 @@ from applier.model.finding import Severity
 from applier.model.position import Ts
 from applier.sources.factory import open_source
 from applier.sources.kafka.settings import KafkaSettings
-from applier.upstream.session_zone import SessionZone
 from applier.upstream.settings import UpstreamSettings
+from applier.upstream.snapshot_session import SessionZone
 from tests.rig.tidb import Tidb, tidb_server
 
 SETTINGS = KafkaSettings(bootstrap_servers="127.0.0.1:1", topics=("t",), group_id="g")

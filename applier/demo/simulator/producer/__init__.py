@@ -3,7 +3,7 @@
 Everything here is a choice that a real changefeed can make: which table goes ahead, which partition gets a resolved ts late or not at
 all, when an owner dies and the next one starts from a persisted checkpoint, when partitions are added. Same seed, same bytes.
 
-Read ``run`` first: its loop draws what happens next. ``state`` is what the modules of the actions share.
+Read ``run`` first: its loop draws what happens next. ``ProducerState`` is what the actions share.
 """
 
 from applier.demo.simulator.producer.options import LogRecord, ProducerOptions

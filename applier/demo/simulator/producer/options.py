@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from applier.demo.simulator.dispatch import Dispatcher
-from applier.demo.simulator.image_options import ImageOptions
+from applier.demo.simulator.item import ImageOptions, LargeRowSettings
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.large_row import LargeRowSettings
 from applier.demo.simulator.wire_format import WireFormat, WireOptions
 from applier.model.position import Stream
 

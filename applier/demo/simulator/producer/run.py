@@ -1,18 +1,322 @@
-"""One run of a producer: a loop that draws what happens next. It sends rows and DDLs, resolves what is sent, and sends again."""
+"""One run of a producer: a loop that draws what happens next. It sends rows and DDLs, resolves what is sent, and sends again.
 
-from collections.abc import Iterator
+An owner of a changefeed lives from its start at a checkpoint until it dies. It has one queue per table, or per half of a table that is
+split among nodes. A DDL is in every queue that it touches. So it stays in order with the rows of its tables, while other tables go ahead
+(open_protocol.md 3.7). tiflow sends a DDL only after every row and DDL below it, of any table.
 
-from applier.demo.simulator.encoder import frame
+``ProducerState`` is what the actions of a producer share: the steps of upstream that it may send, and those that a restart sends again.
+"""
+
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from applier.demo.simulator.dispatch import topic_of
+from applier.demo.simulator.encoder import frame, record_length
 from applier.demo.simulator.history import History
-from applier.demo.simulator.item import DdlItem, RowItem
+from applier.demo.simulator.item import DdlItem, Item, ItemMaker, LargeRows, RowItem
+from applier.demo.simulator.item_encoder import ItemEncoder, wire_of
 from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.open_protocol import OpenProtocolWire
+from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer.bootstrap import BootstrapSender
 from applier.demo.simulator.producer.options import LogRecord, ProducerOptions
-from applier.demo.simulator.producer.owner import ChangefeedOwner
-from applier.demo.simulator.producer.state import ProducerState
+from applier.demo.simulator.wire_format import RecordBytes, WireEvent, only_event
+from applier.model.events import TableName
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS, physical_ms
+
+_QueueKey = tuple[TableName, int]
+
+
+class TableQueues:
+    """Items that are not sent yet."""
+
+    def __init__(self, flavour: Flavour, *, split: bool) -> None:
+        self._ordered = flavour is Flavour.TIFLOW
+        self._halves = (0, 1) if split else (0,)
+        self._queues: dict[_QueueKey, deque[Item]] = {}
+        self._pending = 0
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return self._pending
+
+    def extend(self, items: Iterable[Item]) -> None:
+        """Queue items, given in their upstream order."""
+        for item in items:
+            self._pending += 1
+            for key in self._keys_of(item):
+                self._queues.setdefault(key, deque()).append(item)
+
+    def _keys_of(self, item: Item) -> list[_QueueKey]:
+        if isinstance(item, RowItem):
+            return [(item.name, item.half % len(self._halves))]
+        names = set(item.touched)
+        for schema in {name.schema for name in item.touched}:
+            whole = TableName(schema, "")
+            if whole in names:  # a schema DDL touches all tables of its schema
+                names |= {name for name, _ in self._queues if name.schema == schema}
+            elif any(self._queues.get((whole, half)) for half in self._halves):
+                names.add(whole)
+        return [(name, half) for name in sorted(names) for half in self._halves]
+
+    def heads(self) -> Iterator[Item]:
+        """Yield the first item of each queue."""
+        return (queue[0] for queue in self._queues.values() if queue)
+
+    def items(self) -> Iterator[Item]:
+        """Yield everything that is queued (a DDL once for each of its queues)."""
+        return (item for queue in self._queues.values() for item in queue)
+
+    def pick(self, rng: random.Random) -> Item | None:
+        """Choose an item that may be sent now, mostly one of the oldest; None if there is none."""
+        ready = sorted({id(item): item for item in self.heads() if self._is_ready(item)}.values(), key=lambda item: item.ts)
+        if not ready:
+            return None
+        return ready[0] if rng.random() < 0.5 else rng.choice(ready)
+
+    def _is_ready(self, item: Item) -> bool:
+        if isinstance(item, RowItem):
+            return True
+        if item.previous is not None and not item.previous.sent:
+            return False
+        # At the head of all its queues: whatever comes before it in any of its tables is sent first.
+        if any(queue[0] is not item for queue in self._queues.values() if queue and item in queue):
+            return False
+        return not self._ordered or all(head.ts > item.ts or (isinstance(head, DdlItem) and head.ts == item.ts) for head in self.heads())
+
+    def remove(self, item: Item) -> None:
+        """Take a sent item from the head of its queues."""
+        self._pending -= 1
+        for key in [key for key, queue in self._queues.items() if queue and queue[0] is item]:
+            queue = self._queues[key]
+            queue.popleft()
+            if not queue:
+                del self._queues[key]
+
+    def bound(self, idle: Ts) -> Ts:
+        """Return the greatest resolved ts that may be promised now; ``idle`` if nothing is pending.
+
+        tiflow may promise the ts of a DDL that it has not sent yet, but no row at it; ticdc promises less than everything unsent.
+        """
+        bounds = [head.ts if self._ordered and isinstance(head, DdlItem) else Ts(head.ts - 1) for head in self.heads()]
+        return min(bounds, default=idle)
+
+
+_MAX_CHECKPOINTS = 64
+_RESOLVED_DELAYS = (0.2, 0.5, 0.95)
+
+
+class ChangefeedOwner:
+    """What an owner knows and its successor does not: queues, checkpoints, and which stream got which of them."""
+
+    def __init__(self, flavour: Flavour, options: ProducerOptions, rng: random.Random) -> None:
+        self._rng = rng
+        self.flavour = flavour
+        self.queues = TableQueues(flavour, split=flavour is Flavour.TICDC and rng.random() < 0.5)
+        self.wire = wire_of(options.form, flavour, options.compression, options.images, options.wire)
+        self.large = LargeRows(options.large, rng) if options.large else None
+        self.items = ItemEncoder(self.wire, options.sent_images, self.large)
+        self.bootstraps = BootstrapSender(options.wire)
+        self.copies: dict[DdlItem, list[Stream]] = {}
+        self.checkpoints: deque[tuple[int, Ts]] = deque(maxlen=_MAX_CHECKPOINTS)
+        self._number = 0
+        self._resolved: dict[Stream, int] = {}
+        self._delay: dict[Stream, float] = {}
+
+    def add_checkpoint(self, ts: Ts) -> None:
+        """Note a checkpoint that the streams have to get as a resolved ts."""
+        self._number += 1
+        self.checkpoints.append((self._number, ts))
+
+    def next_resolved(self, stream: Stream, *, all_of_them: bool) -> list[Ts]:
+        """Return what the stream gets now: nothing, one of the checkpoints that it has not got, or all up to that one."""
+        # Drawn once per stream. At 0.95 a stream gets one checkpoint in twenty, and holds back the watermark.
+        delay = self._delay.setdefault(stream, self._rng.choice(_RESOLVED_DELAYS))
+        last = self._resolved.get(stream, 0)
+        waiting = [(number, ts) for number, ts in self.checkpoints if number > last]
+        if not waiting or self._rng.random() < delay:
+            return []
+        place = self._rng.randrange(len(waiting))
+        self._resolved[stream] = waiting[place][0]
+        sent = waiting[: place + 1] if all_of_them else waiting[place : place + 1]
+        return [ts for _, ts in sent]
+
+
+_MAX_PARTITIONS = 8
+
+
+@dataclass(slots=True)
+class Topics:
+    """A topic is active once something was sent to it."""
+
+    options: ProducerOptions
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.counts[self.options.topic] = self.options.partitions
+
+    def of_schema(self, schema: str, *, schema_level: bool = False) -> str:
+        """Return the topic of a table, or of a schema DDL (the default topic), and make it active."""
+        split = self.options.topic_per_schema and not schema_level
+        topic = topic_of(schema, self.options.topic, per_schema=split)
+        self.counts.setdefault(topic, self.options.partitions)
+        return topic
+
+    def streams(self, topic: str | None = None) -> list[Stream]:
+        """Return all streams of one topic, or of all active ones."""
+        return [Stream(name, p) for name, count in self.counts.items() if topic in (None, name) for p in range(count)]
+
+    def grow(self, rng: random.Random) -> str | None:
+        """Add a partition to a topic, up to the allowed number, and return the topic; None if it has as many as are allowed."""
+        topic = rng.choice(sorted(self.counts))
+        if self.counts[topic] >= min(self.options.partitions + self.options.growth, _MAX_PARTITIONS):
+            return None
+        self.counts[topic] += 1
+        return topic
+
+
+class RecordWriter:
+    """Collects row events per stream and writes records. ``counts``: how often what happened; ``now_ms``: the producer's clock."""
+
+    def __init__(self, options: ProducerOptions, rng: random.Random, now_ms: int) -> None:
+        self._options = options
+        self._rng = rng
+        self._batches: dict[Stream, list[WireEvent]] = {}
+        self._written: list[LogRecord] = []
+        self.now_ms = now_ms
+        self.counts: dict[str, int] = {}
+
+    def count(self, what: str) -> None:
+        """Note that something happened."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def take(self) -> list[LogRecord]:
+        """Return the records written since the last call."""
+        written, self._written = self._written, []
+        return written
+
+    def add_row(self, stream: Stream, event: WireEvent) -> None:
+        """Put a row event into its stream's batch; a full batch is written."""
+        batch = self._batches.setdefault(stream, [])
+        if batch and record_length([*batch, event]) > self._options.max_message_bytes:
+            self.flush(stream)
+            batch = self._batches.setdefault(stream, [])
+        batch.append(event)
+        self.count("row")
+        if len(batch) >= self._options.batch_size or not self._options.form.batches:
+            self.flush(stream)
+
+    def flush(self, stream: Stream) -> None:
+        """Write the batch of one stream."""
+        batch = self._batches.pop(stream, None)
+        if batch:
+            self.write_events(stream, batch)
+            if len(batch) > 1:
+                self.count("batch")
+
+    def flush_all(self) -> None:
+        """Write the batches of all streams."""
+        for stream in list(self._batches):
+            self.flush(stream)
+
+    def drop_batches(self) -> None:
+        """Forget what is not written: the owner that held it died."""
+        self._batches.clear()
+
+    def write_events(self, stream: Stream, events: Sequence[WireEvent]) -> None:
+        """Write events as one record, or as one each in a format without batches."""
+        for record in [frame(events)] if self._options.form.batches else [only_event([event]) for event in events]:
+            self.write(stream, record)
+
+    def write(self, stream: Stream, record: RecordBytes) -> None:
+        """Write one record, some milliseconds after the last one."""
+        # Record times never step back within a stream; commit timestamps do.
+        self.now_ms += self._rng.randint(0, 3)
+        self._written.append(LogRecord(stream, record.key, record.value, self.now_ms))
+
+    def repeat_last(self) -> None:
+        """Write the last record a second time, as a client does that got no acknowledgement."""
+        if self._written:
+            self._written.append(self._written[-1])
+            self.count("retry")
+
+
+class UpstreamSteps:
+    """Takes steps of the history, and keeps the last ``options.horizon`` of them. ``floor``: the last step that it has forgotten."""
+
+    def __init__(self, history: History, options: ProducerOptions, rng: random.Random) -> None:
+        self._steps = iter(history)
+        self._maker = ItemMaker(rng, options.dispatcher, options.images)
+        self._horizon = options.horizon
+        self._kept: deque[tuple[Ts, list[Item]]] = deque()
+        self.next: UpstreamStep | None = next(self._steps, None)
+        self.floor = Ts(0)
+        self.last_ts = Ts(0)
+        self.start_ms = physical_ms(self.next.ts) if self.next else 0
+
+    def __bool__(self) -> bool:
+        """Whether a step is kept that can be sent again."""
+        return bool(self._kept)
+
+    def take(self) -> list[Item]:
+        """Take the next step and return its items."""
+        step = self.next
+        if step is None:
+            return []
+        items = self._maker.items(step)
+        self._kept.append((step.ts, items))
+        self.last_ts = step.ts
+        self.next = next(self._steps, None)
+        return items
+
+    def forget(self, pending: Iterable[Item]) -> None:
+        """Forget steps beyond the horizon, but none at or above the oldest pending item."""
+        oldest = min((item.ts for item in pending), default=self.last_ts)
+        while len(self._kept) > self._horizon and self._kept[0][0] < oldest:
+            self.floor = self._kept.popleft()[0]
+
+    def times(self) -> Iterator[Ts]:
+        """Yield the timestamps of the kept steps."""
+        return (ts for ts, _ in self._kept)
+
+    def items(self) -> Iterator[Item]:
+        """Yield the items of the kept steps."""
+        return (item for _, items in self._kept for item in items)
+
+    def ddls(self) -> Iterator[DdlItem]:
+        """Yield the DDLs of the kept steps."""
+        return (item for item in self.items() if isinstance(item, DdlItem))
+
+    def rows(self) -> Iterator[RowItem]:
+        """Yield the rows of the kept steps."""
+        return (item for item in self.items() if isinstance(item, RowItem))
+
+
+class ProducerState:
+    """A changefeed between two records.
+
+    ``checkpoint``: of the present owner; ``promised``: the greatest resolved ts so far, ``promised_to``: the last one of each stream.
+    ``moved``: rows of a moved table that are sent again. ``is_quiet``: the log's open tail has begun, without resolved events.
+    """
+
+    def __init__(self, history: History, options: ProducerOptions) -> None:
+        self.options = options
+        self.rng = random.Random(f"producer {options.seed}")
+        self.upstream = UpstreamSteps(history, options, self.rng)
+        self.topics = Topics(options)
+        self.writer = RecordWriter(options, self.rng, self.upstream.start_ms)
+        self.checkpoint = Ts(0)
+        self.promised = Ts(0)
+        self.promised_to: dict[Stream, Ts] = {}
+        self.moved: deque[RowItem] = deque()
+        self.moved_bootstraps = BootstrapSender(options.wire)
+        self.replays = options.replays
+        self.is_quiet = False
+        self.final_ts = Ts(0)
+        self.owner = ChangefeedOwner(options.flavour, options, self.rng)
 
 
 def send_some(state: ProducerState) -> None:

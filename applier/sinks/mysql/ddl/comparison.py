@@ -35,8 +35,7 @@ from applier.model.events import DdlEvent, TableName
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import given_name, holds_row, read_structures
 from applier.mysql.errors import UNKNOWN, ErrorVerdict, code_of, is_database_error, meaning_of, meaning_of_code, server_text
-from applier.mysql.names import schema_spelling, spellings, sql_name
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table, schema_spelling, spellings, sql_name
 from applier.mysql.session import execute_text
 from applier.mysql.structure import ColumnStructure, IndexStructure, TableStructure
 from applier.sinks.failpoint import reach

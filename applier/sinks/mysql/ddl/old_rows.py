@@ -31,8 +31,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import PARTITIONS, read_structures, read_view
-from applier.mysql.names import spellings, sql_name
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table, spellings, sql_name
 from applier.mysql.session import read_bytes
 from applier.mysql.session_variables import zone_on_server
 from applier.mysql.structure import ColumnStructure

@@ -23,8 +23,8 @@ from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkErro
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.remedy import Remedy
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
+from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import discard
-from applier.mysql.system_schema import SYSTEM_SCHEMAS
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.failpoint import reach
 from applier.sinks.mysql.ddl.comparison import Comparison

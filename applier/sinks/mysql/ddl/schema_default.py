@@ -20,8 +20,7 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent
 from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of
-from applier.mysql.names import schema_spelling
-from applier.mysql.quoting import quote_identifier
+from applier.mysql.names import quote_identifier, schema_spelling
 from applier.mysql.session import execute_text, transaction
 
 SCHEMA_EXISTS: Final = 1007

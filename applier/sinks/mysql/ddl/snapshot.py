@@ -26,8 +26,7 @@ from sqlalchemy.exc import DBAPIError
 from applier.ddl import parse_ddl
 from applier.model.events import DdlEvent, TableName
 from applier.mysql.catalogue import PARTITIONS, TABLES, holds_row, read_view
-from applier.mysql.names import schema_spelling, spellings
-from applier.mysql.quoting import quote_identifier, quote_table
+from applier.mysql.names import quote_identifier, quote_table, schema_spelling, spellings
 from applier.mysql.session import read_bytes
 from applier.mysql.session_variables import asked_once
 from applier.sinks.mysql.ddl.schema_default import read_schema_default

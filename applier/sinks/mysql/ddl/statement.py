@@ -24,9 +24,8 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.remedy import Remedy
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, server_text, translate
-from applier.mysql.names import names_asked_once, spellings
+from applier.mysql.names import names_asked_once, quote_table, spellings
 from applier.mysql.queries import QUERIES
-from applier.mysql.quoting import quote_table
 from applier.mysql.session import driven, execute_text, read_bytes, roll_back, session_id, transaction
 from applier.mysql.session_variables import SQL_MODE, zone_on_server
 from applier.sinks.bookkeeping.ledger import PastDdls

@@ -9,9 +9,8 @@ import pytest
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.canal_json import CanalJsonWire, java_type
 from applier.demo.simulator.history import History
-from applier.demo.simulator.item import DdlItem, RowClass, RowItem
+from applier.demo.simulator.item import DdlItem, LargeRowOption, LargeRowSettings, RowClass, RowItem
 from applier.demo.simulator.json_text import Flavour, easyjson_string, plain_float_text
-from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.operation import CreateSchema
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.schema import Table, column, index, primary, unique

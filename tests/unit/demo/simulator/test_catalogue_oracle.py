@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from applier.demo.simulator.column_type import GeneratedRule, Generation
 from applier.demo.simulator.compare import DatabaseFacts
-from applier.demo.simulator.generated_column import GeneratedRule, Generation
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.session_zone import in_session
 from applier.model.events import TableName

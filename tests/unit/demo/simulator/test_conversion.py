@@ -6,8 +6,7 @@ from applier.ddl.column_parser import parse_type
 from applier.ddl.conversion_rule import Certainty, PlainValues, conversion_rule
 from applier.ddl.tokens import Cursor
 from applier.demo.simulator import column_type as of
-from applier.demo.simulator.alteration import convert
-from applier.demo.simulator.conversion import converting_types
+from applier.demo.simulator.alteration import convert, converting_types
 from applier.demo.simulator.table_factory import _EXTRA_TYPES
 
 

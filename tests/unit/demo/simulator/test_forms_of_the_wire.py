@@ -10,9 +10,8 @@ import pytest
 
 from applier.demo.simulator.encoder import record_length
 from applier.demo.simulator.history import History, HistoryOptions
-from applier.demo.simulator.image_options import ColumnSelector, ImageOptions
+from applier.demo.simulator.item import ColumnSelector, ImageOptions, LargeRowOption, LargeRowSettings
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.table_family import TableFamily
 from applier.demo.simulator.wire_format import RecordBytes

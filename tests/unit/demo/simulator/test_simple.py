@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from applier.demo.simulator import column_type as of
-from applier.demo.simulator.generated_column import GeneratedRule, Generation
+from applier.demo.simulator.column_type import GeneratedRule, Generation
 from applier.demo.simulator.history import History
-from applier.demo.simulator.item import DdlItem, RowClass, RowItem
+from applier.demo.simulator.item import DdlItem, LargeRowOption, LargeRowSettings, RowClass, RowItem
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.large_row import LargeRowOption, LargeRowSettings
 from applier.demo.simulator.operation import AddColumn, AlterTable, CreateSchema, CreateTable, RenameTable, TruncateTable
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.schema import Table, UpstreamIndex, column, column_with_default, generated, index, primary

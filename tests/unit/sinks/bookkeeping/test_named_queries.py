@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from applier.database.carried_files import read_text
-from applier.database.named_statements import read_statements
+from applier.database.carried_files import read_statements, read_text
 from applier.mysql.queries import QUERIES
 from applier.sinks.bookkeeping.bookkeeping import BOOKKEEPING, BookkeepingDialect, load_queries
 from applier.sinks.mysql.bookkeeping import DIALECT as MYSQL

@@ -11,7 +11,7 @@ from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.sqlite.dialect import SqliteDialect
-from applier.sinks.sqlite.literals import blob, plain
+from applier.sinks.sqlite.literal_value import blob, plain
 
 T = TableName("shop", "t")
 HOSTILE = st.text(st.characters(), max_size=20) | st.text("'\"\\\0;-/*\n%:\udc80\udcffé😀", max_size=12)
