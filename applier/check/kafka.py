@@ -148,7 +148,7 @@ def _position_errors(config: Config, source: Source, listing: Listing, progress:
     start_ts = start_ts if progress is None else progress.start_ts
     late = streams_that_begin_late(Listing(required), positions)
     for stream in late:
-        yield from _raised(partial(check_beginning, [stream], Listing(required), start_ts, source.holds_all_since))
+        yield from _raised(partial(check_beginning, [stream], Listing(required), start_ts, source.times.holds_all_since))
 
 
 def _raised(check: Callable[[], None]) -> Iterator[ApplierError]:

@@ -18,11 +18,11 @@ from applier.replica.sink_tables import NOT_EXECUTED
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.binlog.catalogue import SYSTEM_SCHEMAS, UpstreamCatalogue
+from applier.sources.binlog.kit import BinlogKit
 from applier.sources.binlog.position import BinlogPosition, file_name
 from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of, lacks
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.timeline import read_state
-from applier.sources.factory import open_source
 from applier.sources.start import StoredPlace
 from applier.telemetry.wording import MOST_NAMED, count, duration, named_some
 
@@ -202,13 +202,14 @@ def foreign_key_findings(config: Config, changes: Mapping[FoldedName, str]) -> I
 def place_findings(settings: BinlogSettings, server: Server, progress: Progress | None, shared: SharedFacts) -> Iterator[CheckFinding]:
     """Examine whether the log still holds what the replica reads next, with the checks of a start."""
     try:
-        with open_source(settings) as source:
+        with BinlogKit(settings).open() as source:
             if progress is None:
-                point = source.start_point(shared.start_ts, shared.declared)
-                place = "" if point is None else named_position(server, point.start_ts)
+                place = named_position(server, source.position.start_point(shared.start_ts, shared.declared).start_ts)
                 yield ok(PLACE, f"the log holds what a new replica needs, from {place} on")
                 return
-            source.resume(StoredPlace(checkpoint_ts=progress.checkpoint_ts, positions=progress.positions, state=progress.source_state))
+            source.position.resume(
+                StoredPlace(checkpoint_ts=progress.checkpoint_ts, positions=progress.positions, state=progress.source_state)
+            )
             yield ok(PLACE, f"the log holds what the replica reads next, from {source.timeline.text(progress.checkpoint_ts)} on")
     except ApplierError as error:
         yield of_error(PLACE, error)

@@ -79,7 +79,7 @@ def place_of(name: str, text: str, settings: BinlogSettings, log: LogState) -> i
         return _held(name, BinlogPosition(0, found, int(position)).number, log)
     time_ms = _time_ms(name, text)
     with open_source(settings) as source:
-        return source.offsets_at_time([STREAM], time_ms)[STREAM]
+        return source.times.offsets_at([STREAM], time_ms)[STREAM]
 
 
 def by_file(whole: RangeId) -> Iterator[RangeId]:

@@ -130,7 +130,7 @@ def _offsets(name: str, text: str, source: Source, extents: Mapping[Stream, Part
         return {stream: extent.end for stream, extent in extents.items()}
     if text.lstrip().startswith("{"):
         return _given_offsets(name, text, extents)
-    return dict(source.offsets_at_time(list(extents), _time_ms(name, text)))
+    return dict(source.times.offsets_at(list(extents), _time_ms(name, text)))
 
 
 def _time_ms(name: str, text: str) -> int:

@@ -93,6 +93,11 @@ class RangeRows:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def topic_ids(source: Source) -> Mapping[str, str]:
+    """Return the ids of the topics, where the source has topics."""
+    return {} if source.topics is None else source.topics.ids()
+
+
 @dataclass(frozen=True)
 class FixedRange:
     """The records of a DataFrame, by their offsets and the ids of their topics."""
@@ -105,7 +110,7 @@ class FixedRange:
         """Choose from what is there now. SourceError: Kafka does not answer, or an offset is gone."""
         with open_source(options.kafka) as source:
             ranges = tuple(range_of(options, source))
-            return cls(ranges, source.topic_ids())
+            return cls(ranges, topic_ids(source))
 
     def check(self, options: ChangelogOptions) -> None:
         """SourceError if a topic was created again since: it has other records at these offsets."""
@@ -113,7 +118,7 @@ class FixedRange:
             extents = source.listing().extents
             ends = position_document({one.stream: one.end for one in self.ranges}, self.topic_ids)
             try:
-                check_topics(ends, source.topic_ids(), extents)
+                check_topics(ends, topic_ids(source), extents)
             except SourceError as error:
                 raise SourceError(error.message, remedy=RECREATED_REMEDY, **error.facts) from error
 
@@ -159,7 +164,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the position where a new query begins."""
         source = self._opened()
         extents = chosen_extents(self._options, source.listing())
-        return position_document(begin_offsets(self._options, source, extents), source.topic_ids())
+        return position_document(begin_offsets(self._options, source, extents), topic_ids(source))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - PySpark's name
         """Return how much a batch reads at most."""
@@ -170,7 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the position where the next batch ends. SourceError if a topic is not the same any more."""
         source = self._opened()
         extents = chosen_extents(self._options, source.listing())
-        ids = source.topic_ids()
+        ids = topic_ids(source)
         check_topics(start, ids, extents)
         first = {stream: extents[stream].earliest for stream in new_streams(start, extents)}
         begun = offsets_in(start) | first
@@ -193,7 +198,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # A batch that is repeated after a crash comes here first: its offsets are those of a topic that may have gone since.
         source = self._opened()
         extents = chosen_extents(self._options, source.listing())
-        check_topics(end, source.topic_ids(), extents)
+        check_topics(end, topic_ids(source), extents)
         return [RangePartition(one) for one in divided(ranges_between(start, end), self._options.records_per_task)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

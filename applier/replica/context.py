@@ -69,6 +69,15 @@ class Components:
     sink: Sink
     runner: Runner
 
+    def state_at(self, ts: Ts) -> str | None:
+        """Return what the source must be told to resume at this checkpoint; None: nothing beside the stored offsets."""
+        return None if self.source.position is None else self.source.position.state_at(ts)
+
+    def check_topics(self) -> None:
+        """Raise NeedsOperator if a topic of the source loses rows without a trace."""
+        if self.source.topics is not None:
+            self.source.topics.check()
+
 
 @dataclass(frozen=True, slots=True)
 class RunContext:

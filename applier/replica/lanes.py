@@ -201,7 +201,7 @@ class Writing:
             known_tables=state.tables.new_with_rows(step.segment.tables, state.progress),
             topic_ids=state.topics.ids,
             locations=state.locations.waiting,
-            source_state=self._run.components.source.state_at(step.window.upto_ts),
+            source_state=self._run.components.state_at(step.window.upto_ts),
         )
         self._start(self._writer.job(step, state.contents, (state.progress.fence, commit), self._preparing.of(step)))
 
@@ -451,7 +451,7 @@ class Listening:
         try:
             listing = self._run.components.source.listing()
             # Before anything of a topic that has just appeared is read.
-            self._run.components.source.check_topics()
+            self._run.components.check_topics()
         except ApplierError as error:
             if must_resume(error):
                 return error

@@ -63,9 +63,10 @@ class StateLoader:
             place = StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
         else:
             place = StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state)
-        source.resume(replace(place, xa=self._run.components.sink.bookkeeping.xa))
+        if source.position is not None:
+            source.position.resume(replace(place, xa=self._run.components.sink.bookkeeping.xa))
         listing = source.listing()
-        source.check_topics()
+        self._run.components.check_topics()
         return listing
 
     def reload_after_wait(self, cause: Exception) -> None:
@@ -112,4 +113,4 @@ class StateLoader:
         """Refuse streams without a position whose expired records may matter. NeedsOperator names the gap."""
         # Offset 0 needs no check: nothing has expired before it.
         late = [s for s in streams_that_begin_late(listing, positions) if listing.extents[s].earliest > self._accepted.get(s, 0)]
-        check_beginning(late, listing, start_ts, self._run.components.source.holds_all_since)
+        check_beginning(late, listing, start_ts, self._run.components.source.times.holds_all_since)

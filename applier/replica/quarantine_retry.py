@@ -108,7 +108,7 @@ def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]
 def _written_since(source: Source, place: EventPlace, rows: Collection[QuarantinedRow]) -> list[RangeId]:
     listing = source.listing()
     since_ms = (source.timeline.time_ms(Ts(min(row.placed.commit_ts for row in rows))) or 0) - CLOCK_SKEW_MS
-    starts = source.offsets_at_time(list(listing.extents), since_ms) if since_ms > 0 else {}
+    starts = source.times.offsets_at(list(listing.extents), since_ms) if since_ms > 0 else {}
     ranges = []
     for stream, extent in sorted(listing.extents.items()):
         start = starts.get(stream, extent.earliest)

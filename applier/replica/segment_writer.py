@@ -143,8 +143,8 @@ class PartitionGrowth:
 
     def _look(self, stream: Stream, extent: PartitionExtent, checkpoint_ts: Ts) -> None:
         if (until_ts := self._until.get(stream, ALL_TS)) == ALL_TS:
-            time_ms = self._source.record_time_ms(stream, extent.earliest) if has_held_records(extent) else None
-            until_ts = ALL_TS if time_ms is None else self._source.ts_at_time(time_ms + self._settle_ms)
+            time_ms = self._source.times.time_ms(stream, extent.earliest) if has_held_records(extent) else None
+            until_ts = ALL_TS if time_ms is None else self._source.times.ts_at(time_ms + self._settle_ms)
         self._until[stream] = until_ts
         if is_beyond(checkpoint_ts, until_ts):
             self._known.add(stream)

@@ -33,7 +33,8 @@ def choose_start(configured: Ts, components: Components) -> StartPoint:
     # Only a new replica asks: what the settings name (a dump's directory) may be gone later.
     if progress is not None:
         return start
-    start = source.start_point(NO_TS, "") or start if dump is None else source.start_point(dump.start_ts, dump.declared_as) or start
+    if source.position is not None:
+        start = source.position.start_point() if dump is None else source.position.start_point(dump.start_ts, dump.declared_as)
     if dump is None and start.start_ts:
         raise not_loaded(start.start_ts)
     return start

@@ -30,7 +30,7 @@ from applier.sinks.ledger_entry import DdlState
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress, ProgressCommit, WriteOutcome
 from applier.sinks.quarantine import Quarantined
-from applier.sources.port import RangeReader, Source
+from applier.sources.port import RangeReader, TopicFacts
 from applier.tasks.handover import RangeContent
 from applier.tasks.tolerance import Tolerance
 from applier.tasks.write import RecordFetcher
@@ -146,15 +146,15 @@ CHECK_INTERVAL_S: Final = 5.0
 class TopicIdentity:
     """The ids of the topics. Not thread-safe."""
 
-    def __init__(self, source: Source, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._source, self._clock = source, clock
+    def __init__(self, topics: TopicFacts | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._topics, self._clock = topics, clock
         self._checked_at: float | None = None
         self.ids: dict[str, str] = {}
         """Kafka's ids so far; recorded with the progress."""
 
     def check(self, recorded: Mapping[str, str]) -> None:
         """Compare Kafka's ids with those ``recorded`` in the sink and with earlier ones. NeedsOperator if a topic was recreated."""
-        present = dict(self._source.topic_ids())
+        present = {} if self._topics is None else dict(self._topics.ids())
         # Only topics that Kafka gives an id: old brokers and mock clusters have none, and then nothing is compared.
         for topic, topic_id in present.items():
             for known in (recorded.get(topic, topic_id), self.ids.get(topic, topic_id)):
@@ -252,7 +252,7 @@ class ReplicaState:
         self._run = run
         components, settings = run.components, run.settings
         self.tables = SinkTables(components.sink, settings.accept, run.watcher.note, components.source.upstream_tables)
-        self.topics = TopicIdentity(components.source)
+        self.topics = TopicIdentity(components.source.topics)
         self.quarantine = QuarantineRules(components.sink.bookkeeping.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()
         self._positions = StoredPositions()
@@ -326,4 +326,4 @@ class ReplicaState:
         settings = self._run.settings
         if settings.until_time_ms is None:
             return settings.until_ts
-        return self._run.components.source.ts_at_time(settings.until_time_ms)
+        return self._run.components.source.times.ts_at(settings.until_time_ms)

@@ -168,7 +168,7 @@ class StepRunner:
             checkpoint_ts=ddl.commit_ts,
             positions=state.to_store(step.positions_done, ddl.commit_ts),
             topic_ids=state.topics.ids,
-            source_state=self._run.components.source.state_at(after_ddl(ddl.commit_ts)),
+            source_state=self._run.components.state_at(after_ddl(ddl.commit_ts)),
         )
         try:
             is_skipped = state.quarantine.skips(ddl)
@@ -218,7 +218,7 @@ class StepRunner:
             topic_ids=self._state.topics.ids,
             locations=self._state.locations.waiting,
             # With the DDL: from here on the ledger settles it, whatever happens, and another server must not show it again.
-            source_state=self._run.components.source.state_at(after_ddl(step.ddl.commit_ts)),
+            source_state=self._run.components.state_at(after_ddl(step.ddl.commit_ts)),
         )
 
     def _evict(self, step: Evict) -> None:

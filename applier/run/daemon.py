@@ -251,7 +251,8 @@ class Daemon:
     def _save(self, *, is_last: bool = False) -> None:
         self._engine.save_progress(is_last=is_last)
         # As information only (DESIGN.md 4): a start reads the sink's positions, never the consumer group's.
-        self._components.source.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
+        if (topics := self._components.source.topics) is not None:
+            topics.show_offsets({stream: position.next_offset for stream, position in self._engine.progress.positions.items()})
         self._monitor.quarantined(self._components.sink.bookkeeping.quarantine.count())
         # The sink has answered, if only this question. Looked at here, because an idle run asks it nothing else.
         if self._engine.is_idle:

@@ -47,7 +47,7 @@ def present_ranges(source: Source, choice: PeekChoice) -> list[RangeId]:
     streams = _chosen(extents, choice)
     starts: Mapping[Stream, Offset] = {}
     if choice.start is None and choice.since_ms is not None:
-        starts = source.offsets_at_time(streams, max(0, choice.since_ms - CLOCKS_MS))
+        starts = source.times.offsets_at(streams, max(0, choice.since_ms - CLOCKS_MS))
     return [_range(stream, extents[stream], starts.get(stream, choice.start)) for stream in streams]
 
 

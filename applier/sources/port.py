@@ -5,8 +5,8 @@ Nothing outside of a source knows the format of its records: every reader of one
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import (
@@ -176,28 +176,77 @@ class LogDecoder(Protocol):
         ...
 
 
-class Source(Protocol):
-    """Driver side. Not thread-safe, except for ``reader``, ``decoder`` and ``timeline``."""
+class LogPosition(Protocol):
+    """How a replica finds its position again in a source that is one log, and has more to remember than offsets. Driver side."""
 
-    @property
-    def timeline(self) -> Timeline:
-        """What timestamps mean to people."""
-        ...
+    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint:
+        """Return where a new replica begins. SourceError, NeedsOperator.
 
-    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:
-        """Return where a new replica begins; None: the timestamp says it all. SourceError, NeedsOperator.
-
-        ``loaded``: the place of the dump that the sink was loaded from; the source's own settings count where there is none.
+        ``loaded``: the position of the dump that the sink was loaded from; the source's own settings count where there is none.
         ``declared``: what the settings said when an operator declared the sink as loaded; more exact than ``loaded`` for a set of GTIDs.
         """
         ...
 
     def resume(self, stored: StoredPlace) -> None:
-        """Take the place to read from, before the listing by which a run begins, or goes on after a reload. NeedsOperator: it is gone."""
+        """Take the position to read from, before the listing by which a run begins, or continues after a reload. NeedsOperator: it is gone.
+
+        A run asks for one listing before, only to see that the source answers: nothing is read by that one.
+        """
         ...
 
     def state_at(self, ts: Ts) -> str | None:
-        """Return what the source must be told to resume at this checkpoint: stored with it. None: the positions of the streams suffice."""
+        """Return what the source must be told to resume at this checkpoint: stored with it."""
+        ...
+
+
+class TopicFacts(Protocol):
+    """What a broker knows of the topics of a source, beside their records. Driver side."""
+
+    def ids(self) -> Mapping[str, str]:
+        """Return the ids that the topics got when they were created; a topic without one is absent (mock clusters have none)."""
+        ...
+
+    def check(self) -> None:
+        """Raise NeedsOperator if a topic is kept in a way that loses rows without a trace: it is compacted.
+
+        Called after each listing, for the topics that it has shown; asks seldom. What the user may not see is logged, and not refused.
+        """
+        ...
+
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Let lag tools see how far each stream is applied. Information only: returns at once, and a failure is logged."""
+        ...
+
+
+class RecordTimes(Protocol):
+    """When records were written. Driver side; SourceError: the source does not answer."""
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
+        """Whether a stream that begins at ``earliest`` still holds every event after ``start_ts``."""
+        ...
+
+    def time_ms(self, stream: Stream, offset: Offset) -> int | None:
+        """Return when the record at or after ``offset`` was written (ms since the epoch); None if there is none."""
+        ...
+
+    def offsets_at(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Return the first offset of each stream whose record time is >= ``time_ms``; its end offset if there is none."""
+        ...
+
+    def ts_at(self, time_ms: int) -> Ts:
+        """Return the timestamp at which a catch-up ends that applies what was written before ``time_ms``. Called after a resume."""
+        ...
+
+
+class Source(AbstractContextManager["Source"], Protocol):
+    """Driver side. Not thread-safe, except for ``reader``, ``decoder`` and ``timeline``. A context manager that closes it.
+
+    ``position`` and ``topics`` are parts that a source has or has not: who asks says what None means there.
+    """
+
+    @property
+    def timeline(self) -> Timeline:
+        """What timestamps mean to people."""
         ...
 
     @property
@@ -208,6 +257,21 @@ class Source(Protocol):
     @property
     def decoder(self) -> Decoder:
         """The decoding part, for executors and for commands that show a record."""
+        ...
+
+    @property
+    def times(self) -> RecordTimes:
+        """When records were written."""
+        ...
+
+    @property
+    def position(self) -> LogPosition | None:
+        """How a replica finds its position again; None: its stored offsets, and ``start_ts`` of the configuration, suffice."""
+        ...
+
+    @property
+    def topics(self) -> TopicFacts | None:
+        """What a broker knows of the topics; None: there are none."""
         ...
 
     @property
@@ -225,50 +289,9 @@ class Source(Protocol):
         The ends are fetched after the partitions, and never include what a reader does not get yet (open transactions). The earliest
         offsets of partitions that held records before may be some seconds old: a range that has expired since fails when it is read.
         SourceError: unknown topic, unreachable.
-
-        A run asks once before ``resume`` too, and only to see that the source answers: nothing is read by that listing.
         """
-        ...
-
-    def topic_ids(self) -> Mapping[str, str]:
-        """Return the ids that the topics got when they were created; a topic without one is left out (mock clusters have none)."""
-        ...
-
-    def check_topics(self) -> None:
-        """Raise NeedsOperator if the log is kept in a way that loses rows without a trace: a compacted topic.
-
-        Called after each listing, for the topics that it has shown; asks seldom. What the user may not see is logged, and not refused.
-        """
-        ...
-
-    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
-        """Whether a stream that begins at ``earliest`` still holds every event after ``start_ts``."""
-        ...
-
-    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
-        """Return when the record at or after ``offset`` was written (ms since the epoch); None if there is none."""
-        ...
-
-    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
-        """Return the first offset of each stream whose record time is >= ``time_ms``; its end offset if there is none."""
-        ...
-
-    def ts_at_time(self, time_ms: int) -> Ts:
-        """Return the timestamp at which a catch-up ends that applies what was written before ``time_ms``. Called after ``resume``."""
-        ...
-
-    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
-        """Let lag tools see how far each stream is applied. Information only: returns at once, and a failure is logged."""
         ...
 
     def close(self) -> None:
         """Close the connection."""
-        ...
-
-    def __enter__(self) -> Self:
-        """Use as a context manager."""
-        ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close."""
         ...

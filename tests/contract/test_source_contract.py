@@ -196,33 +196,33 @@ def test_a_range_whose_beginning_is_gone_fails_with_its_place_and_the_rest_can_b
         ranged(own_feed, FULL, 0, 1),
     )
     assert read_many(own_feed, gone, there, other) == {gone: "retention", there: list(range(extent.earliest, 12)), other: [0]}
-    assert own_feed.source.record_time_ms(stream, extent.earliest) == TIME_MS + extent.earliest
+    assert own_feed.source.times.time_ms(stream, extent.earliest) == TIME_MS + extent.earliest
 
 
 def test_the_time_of_a_record_is_that_of_the_first_one_at_or_after_the_offset_and_none_at_the_end(feed: Feed) -> None:
-    assert feed.source.record_time_ms(Stream(feed.topic, FULL), Offset(5)) == TIME_MS + 5
-    assert feed.source.record_time_ms(Stream(feed.topic, FULL), Offset(MANY)) is None
-    assert feed.source.record_time_ms(Stream(feed.topic, EMPTY), Offset(0)) is None
+    assert feed.source.times.time_ms(Stream(feed.topic, FULL), Offset(5)) == TIME_MS + 5
+    assert feed.source.times.time_ms(Stream(feed.topic, FULL), Offset(MANY)) is None
+    assert feed.source.times.time_ms(Stream(feed.topic, EMPTY), Offset(0)) is None
 
 
 def test_a_time_finds_the_first_offset_written_then_or_later_and_else_the_end(feed: Feed) -> None:
     full, empty, short = (Stream(feed.topic, partition) for partition in (FULL, EMPTY, SHORT))
     late, early = ({full: 30, short: 1}, {full: 0, short: 0}) if feed.knows_times else ({full: MANY, short: 1}, {full: MANY, short: 1})
-    assert feed.source.offsets_at_time([full, empty, short], TIME_MS + 30) == late | {empty: 0}
-    assert feed.source.offsets_at_time([full, short], TIME_MS - 1) == early
-    assert feed.source.offsets_at_time([full], TIME_MS + MANY) == {full: MANY}
-    assert feed.source.offsets_at_time([], TIME_MS) == {}
+    assert feed.source.times.offsets_at([full, empty, short], TIME_MS + 30) == late | {empty: 0}
+    assert feed.source.times.offsets_at([full, short], TIME_MS - 1) == early
+    assert feed.source.times.offsets_at([full], TIME_MS + MANY) == {full: MANY}
+    assert feed.source.times.offsets_at([], TIME_MS) == {}
 
 
 def test_the_ids_of_topics_stay_and_name_only_topics_of_the_source(feed: Feed) -> None:
-    ids = feed.source.topic_ids()
+    ids = feed.source.topics.ids()
     assert set(ids) <= {feed.topic}
-    assert feed.source.topic_ids() == ids
+    assert feed.source.topics.ids() == ids
 
 
 def test_offsets_are_shown_without_an_answer(feed: Feed) -> None:
-    feed.source.show_offsets({Stream(feed.topic, FULL): Offset(5)})
-    feed.source.show_offsets({})
+    feed.source.topics.show_offsets({Stream(feed.topic, FULL): Offset(5)})
+    feed.source.topics.show_offsets({})
     assert feed.source.listing().extents[Stream(feed.topic, FULL)].end == MANY
 
 

@@ -58,7 +58,7 @@ def test_s14_a_topic_that_appears_under_the_pattern_is_in_the_next_listing(mock_
         assert topics_of(source.listing()) == [f"{name}_a"]
         produce(f"{name}_b")
         assert topics_of(source.listing()) == [f"{name}_a", f"{name}_b"]
-        assert source.topic_ids() == {}
+        assert source.topics.ids() == {}
 
 
 def test_one_request_lists_all_topics_of_a_pattern(mock_kafka, name, produce, monkeypatch):

@@ -115,7 +115,7 @@ class Recreated(LiveSource):
                 self.left.append(looking.load())
         return found
 
-    def topic_ids(self):
+    def ids(self):
         return {stream.topic: "new" if self.is_new else "old" for stream in self._records}
 
 
@@ -162,7 +162,7 @@ class Shorter(LiveSource):
     def reader(self):
         return MemoryReader(self._records, dict.fromkeys(self._records, 1))
 
-    def topic_ids(self):
+    def ids(self):
         self.asked += 1
         return {stream.topic: "new" if self.asked > 1 else "old" for stream in self._records}
 

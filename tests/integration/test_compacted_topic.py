@@ -29,16 +29,16 @@ def source_of(kafka, *topics):
 def refusal(source):
     source.listing()
     with pytest.raises(NeedsOperator) as caught:
-        source.check_topics()
+        source.topics.check()
     return caught.value.facts
 
 
 def test_a_topic_that_is_compacted_while_it_is_read_is_refused(kafka, name, monkeypatch):
     with source_of(kafka, name) as source:
         source.listing()
-        source.check_topics()
+        source.topics.check()
         kafka.set_topic(name, cleanup_policy="compact,delete")
-        source.check_topics()  # asked a moment ago
+        source.topics.check()  # asked a moment ago
         monkeypatch.setattr(topic_settings, "INTERVAL_S", 0.0)
         assert refusal(source) == {"kind": "compacted", "topic": name, "policy": "compact,delete"}
 
@@ -47,7 +47,7 @@ def test_a_compacted_topic_that_appears_later_is_refused_when_it_appears(kafka, 
     later = f"{name}-later"
     with source_of(kafka, f"^{name}.*") as source:
         source.listing()
-        source.check_topics()
+        source.topics.check()
         kafka.create_topic(later, cleanup_policy="compact")
         try:
             assert refusal(source) == {"kind": "compacted", "topic": later, "policy": "compact"}

@@ -53,7 +53,7 @@ def refusal(settings: KafkaSettings) -> SourceError:
 def test_a_client_with_the_right_password_reads_over_an_encrypted_connection(encrypted_kafka: Kafka, topic: str) -> None:
     with open_source(settings(encrypted_kafka, topic)) as source:
         assert sorted(source.listing().extents) == [Stream(topic, 0), Stream(topic, 1)]
-        assert list(source.topic_ids()) == [topic]
+        assert list(source.topics.ids()) == [topic]
 
 
 def test_settings_that_the_user_may_not_see_are_named_as_not_examined(encrypted_kafka: Kafka, topic: str) -> None:
@@ -71,8 +71,8 @@ def test_reading_is_the_only_privilege_that_is_needed_and_its_lack_is_reported(e
     reader = Kafka(encrypted_kafka.bootstrap_servers, encrypted_kafka.server, encrypted_kafka.make_reader(topic, "g"))
     with open_source(settings(reader, topic)) as source:
         assert set(source.listing().extents) == {Stream(topic, 0), Stream(topic, 1)}
-        assert list(source.topic_ids()) == [topic]
-        assert source.record_time_ms(Stream(topic, 0), Offset(0)) is None
+        assert list(source.topics.ids()) == [topic]
+        assert source.times.time_ms(Stream(topic, 0), Offset(0)) is None
     other = f"{topic}-closed"
     encrypted_kafka.create_topic(other)
     error = refusal(settings(reader, other))

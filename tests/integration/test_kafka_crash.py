@@ -20,7 +20,7 @@ def test_the_partitions_are_listed_again_after_the_broker_was_killed(kafka):
     topic = f"crash-{uuid4().hex[:8]}"
     kafka.create_topic(topic, partitions=3)
     with open_source(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="crash")) as source:
-        before, ids = source.listing(), source.topic_ids()
+        before, ids = source.listing(), source.topics.ids()
         kafka.crash()
         give_up = time.monotonic() + DEADLINE_S
         while True:
@@ -32,7 +32,7 @@ def test_the_partitions_are_listed_again_after_the_broker_was_killed(kafka):
                 assert time.monotonic() < give_up, "old metadata of the cluster are kept"
                 time.sleep(POLL_S)
         assert after == before
-        assert source.topic_ids() == ids
+        assert source.topics.ids() == ids
     kafka.delete_topic(topic)
 
 
@@ -44,13 +44,13 @@ def test_offsets_are_shown_through_the_deaths_of_the_broker(kafka):
         for _ in range(2):
             crash = beside.submit(kafka.crash)
             while not crash.done():
-                source.show_offsets({Stream(topic, 0): Offset(7)})
+                source.topics.show_offsets({Stream(topic, 0): Offset(7)})
                 time.sleep(SHOWN_EVERY_S)
             crash.result()
         give_up = time.monotonic() + DEADLINE_S
         while _committed(kafka, group, topic) != Offset(8):
             assert time.monotonic() < give_up, "later offsets are not shown"
-            source.show_offsets({Stream(topic, 0): Offset(8)})
+            source.topics.show_offsets({Stream(topic, 0): Offset(8)})
             time.sleep(POLL_S)
     kafka.delete_topic(topic)
 
@@ -62,7 +62,7 @@ def test_a_source_closes_although_a_dead_broker_owes_it_an_answer(kafka):
     source.listing()
     kafka.server.kill()
     try:
-        source.show_offsets({Stream(topic, 0): Offset(7)})
+        source.topics.show_offsets({Stream(topic, 0): Offset(7)})
         began = time.monotonic()
         source.close()
         assert time.monotonic() - began < DEADLINE_S / 2
@@ -75,7 +75,7 @@ def test_a_topic_that_is_created_again_has_another_id(kafka):
     topic = f"recreated-{uuid4().hex[:8]}"
     kafka.create_topic(topic)
     with open_source(KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=(topic,), group_id="recreated")) as source:
-        before = source.topic_ids()
+        before = source.topics.ids()
         kafka.delete_topic(topic)
         kafka.create_topic(topic)
         give_up = time.monotonic() + DEADLINE_S
@@ -99,6 +99,6 @@ def _committed(kafka, group, topic):
 
 def _ids(source):
     try:
-        return source.topic_ids()
+        return source.topics.ids()
     except SourceError:
         return None

@@ -22,7 +22,6 @@ from applier.selection import EVERYTHING
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.peek import single_record
 from applier.sources.port import Decoder, Record
-from applier.sources.start import StartPoint, StoredPlace
 from applier.sources.ticdc.foreign_record import protocol_of
 from applier.sources.ticdc.large_row import REFUSED
 from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
@@ -133,16 +132,20 @@ class FakeSource:
         """A TSO holds its time."""
         return TSO_TIMELINE
 
-    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:
-        """Return None, as Kafka's source does."""
-        return None
+    @property
+    def position(self) -> None:
+        """None: offsets suffice."""
+        return
 
-    def resume(self, stored: StoredPlace) -> None:
-        """Do nothing, as Kafka's source."""
+    @property
+    def topics(self) -> Self:
+        """Itself: the topics are a log in memory."""
+        return self
 
-    def state_at(self, ts: Ts) -> str | None:
-        """Return None, as Kafka's source does."""
-        return None
+    @property
+    def times(self) -> Self:
+        """Itself: each record has its time."""
+        return self
 
     @property
     def upstream_tables(self) -> None:
@@ -155,7 +158,7 @@ class FakeSource:
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
         """Compare the time of the earliest record."""
-        time_ms = self.record_time_ms(stream, earliest)
+        time_ms = self.time_ms(stream, earliest)
         return time_ms is not None and holds_all_since(time_ms, start_ts, TSO_TIMELINE)
 
     @property
@@ -194,23 +197,23 @@ class FakeSource:
     def _end(self, stream: Stream) -> Offset:
         return Offset(max(self._seen.get(stream, 0), self._earliest.get(stream, 0)))
 
-    def topic_ids(self) -> Mapping[str, str]:
+    def ids(self) -> Mapping[str, str]:
         """Return no ids, as mock clusters do."""
         return {}
 
-    def check_topics(self) -> None:
+    def check(self) -> None:
         """Do nothing: what it holds is not compacted."""
 
-    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
+    def time_ms(self, stream: Stream, offset: Offset) -> int | None:
         """Return the time of the record at or after ``offset``; None if there is none yet."""
         place = max(int(offset), self._earliest.get(stream, 0))
         return self._records[stream][place].time_ms if place < self._seen.get(stream, 0) else None
 
-    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+    def offsets_at(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
         """Return the first offset of each stream whose time is >= ``time_ms``; its end offset if there is none."""
         return {stream: self._offset_at(stream, time_ms) for stream in streams}
 
-    def ts_at_time(self, time_ms: int) -> Ts:
+    def ts_at(self, time_ms: int) -> Ts:
         """Return the least TSO of the millisecond, as Kafka's source does."""
         return later_by(NO_TS, time_ms)
 

@@ -5,7 +5,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from applier.demo.simulator.producer import LogRecord
 from applier.model.events import FoldedName, ResolvedEvent, RowKind, Shape
@@ -64,10 +64,14 @@ class Log:
             self.shown[stream] += 1
         self._place += records
 
-    def record_time_ms(self, stream: Stream, offset: int) -> int:
+    @property
+    def times(self) -> Self:
+        return self
+
+    def time_ms(self, stream: Stream, offset: int) -> int:
         return self._times[stream][offset]
 
-    def ts_at_time(self, time_ms: int) -> Ts:
+    def ts_at(self, time_ms: int) -> Ts:
         return later_by(NO_TS, time_ms)
 
     def first_needed(self, stream: Stream, checkpoint_ts: int) -> int:

@@ -150,7 +150,7 @@ def declare_loaded(sink: Sink, source: Source, start_ts: int = NO_TS) -> None:
         return
     sink.migrate()
     if sink.load() is None and sink.bookkeeping.loaded_dump.read() is None:
-        point = source.start_point()
+        point = None if source.position is None else source.position.start_point()
         begins = Ts(start_ts) if point is None else point.start_ts
         told = "" if point is None else told_by("", read_state(point.state))
         sink.bookkeeping.loaded_dump.declare(LoadedDump(start_ts=begins, directory=told, loader=DECLARED, loaded_by="tests"))

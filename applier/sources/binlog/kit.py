@@ -290,7 +290,7 @@ def told_by(start: str, state: SourceState | None) -> str:
 def _position_of(settings: BinlogSettings) -> tuple[Ts, SourceState | None]:
     """Return the position that ``settings.start`` names. ConfigError, SourceError, NeedsOperator: the server does not have it."""
     with BinlogSource(settings, BinlogDecoder()) as source:
-        point = source.start_point()
+        point = source.position.start_point()
     return point.start_ts, read_state(point.state)
 
 

@@ -62,7 +62,7 @@ _NO_STATE: Final = Remedy("binlog.create-again", "Create the replica again from 
 
 
 class BinlogSource:
-    """Implements ``Source`` on a MySQL or MariaDB server. It connects when it is first asked."""
+    """Implements ``Source`` and ``LogPosition`` on a MySQL or MariaDB server. It connects when it is first asked."""
 
     def __init__(self, settings: BinlogSettings, decoder: BinlogDecoder) -> None:
         self._settings, self._decoder = settings, decoder
@@ -111,6 +111,21 @@ class BinlogSource:
     def resolved(self, ddl: DdlEvent) -> DdlEvent:
         """Return a DDL with an offset in place of upstream's SYSTEM zone."""
         return in_known_zone(ddl, self._server)
+
+    @property
+    def topics(self) -> None:
+        """None: a log is kept whole, or its files are gone, and nobody looks for offsets in a database server."""
+        return
+
+    @property
+    def times(self) -> "BinlogTimes":
+        """When the groups were written."""
+        return BinlogTimes(self._timeline, self._finder, self._place.generation if self._place else 0)
+
+    @property
+    def position(self) -> Self:
+        """The place in the log: of the scan, which the listing and the reader share."""
+        return self
 
     # --- the place of the replica ----------------------------------------------------------------------------------
 
@@ -208,32 +223,6 @@ class BinlogSource:
         cuts = tuple(Cut(Offset(begin), file.size) for file, begin in zip(files, [*numbers[1:], last], strict=True))
         return PartitionExtent(Offset(numbers[0]), Offset(last), cuts)
 
-    def topic_ids(self) -> Mapping[str, str]:
-        """Return nothing: the state of the source tells whether it is the same log."""
-        return {}
-
-    def check_topics(self) -> None:
-        """Do nothing: a log is kept whole, or its files are gone."""
-
-    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:  # noqa: ARG002 - of the port
-        """Compare places: a log is contiguous."""
-        return earliest <= start_ts
-
-    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:  # noqa: ARG002 - of the port
-        """Return when the group before ``offset`` was written."""
-        return self._timeline.time_ms(Ts(offset))
-
-    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
-        """Return the first place whose groups were written at ``time_ms`` or later."""
-        return dict.fromkeys(streams, Offset(self.ts_at_time(time_ms)))
-
-    def ts_at_time(self, time_ms: int) -> Ts:
-        """Return where the first group begins that was written then or later; the end of the log of now if there is none."""
-        return Ts(self._finder.at_time(time_ms, self._place.generation if self._place else 0))
-
-    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
-        """Do nothing: nobody looks for them in a database server."""
-
     def close(self) -> None:
         """End the scan, and close the connections."""
         self._end_scan()
@@ -251,6 +240,29 @@ class BinlogSource:
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+class BinlogTimes:
+    """Implements ``RecordTimes``. ``generation``: of the replica's place; 0 without one."""
+
+    def __init__(self, timeline: BinlogTimeline, finder: PlaceFinder, generation: int) -> None:
+        self._timeline, self._finder, self._generation = timeline, finder, generation
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:  # noqa: ARG002 - of the port
+        """Compare places: a log is contiguous."""
+        return earliest <= start_ts
+
+    def time_ms(self, stream: Stream, offset: Offset) -> int | None:  # noqa: ARG002 - of the port
+        """Return when the group before ``offset`` was written."""
+        return self._timeline.time_ms(Ts(offset))
+
+    def offsets_at(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Return the first place whose groups were written at ``time_ms`` or later."""
+        return dict.fromkeys(streams, Offset(self.ts_at(time_ms)))
+
+    def ts_at(self, time_ms: int) -> Ts:
+        """Return where the first group begins that was written then or later; the end of the log of now if there is none."""
+        return Ts(self._finder.at_time(time_ms, self._generation))
 
 
 def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:

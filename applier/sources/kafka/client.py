@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from applier.ddl.zone_use import TIME_ZONE, zone_uses
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
-from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
+from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.timeline import Timeline, holds_all_since
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import ConnectionErrors, failed, refusals_as_config_errors
@@ -27,7 +27,6 @@ from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import LOGGER, KafkaSettings, unreachable
 from applier.sources.kafka.topic_settings import TopicSettings, is_mock, topic_policies
 from applier.sources.port import Decoder, RangeReader
-from applier.sources.start import StartPoint, StoredPlace
 
 CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""
@@ -72,7 +71,7 @@ class KafkaSource:
             self._consumer = Consumer(settings.consumer() | callbacks)
             self._admin = AdminClient(settings.client())
         self._extents = ExtentQuery(settings, self._consumer, self._errors)
-        self._topic_settings = TopicSettings(partial(topic_policies, settings, self._admin))
+        self._topics = KafkaTopics(settings, self._consumer, self._admin, self._extents)
 
     @property
     def reader(self) -> RangeReader:
@@ -89,57 +88,24 @@ class KafkaSource:
         """What timestamps of the format mean."""
         return self._timeline
 
-    def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint | None:  # noqa: ARG002 - of the port
-        """None: where a replica begins is said by ``source.start_ts`` or by the dump that was loaded."""
-        return None
+    @property
+    def position(self) -> None:
+        """None: the stored offsets say it all, and a new replica begins at ``source.start_ts`` or at the dump that was loaded."""
+        return
 
-    def resume(self, stored: StoredPlace) -> None:
-        """Do nothing: the stored offsets say it all."""
+    @property
+    def topics(self) -> "KafkaTopics":
+        """What the brokers know of the topics."""
+        return self._topics
 
-    def state_at(self, ts: Ts) -> str | None:  # noqa: ARG002 - of the port
-        """Return None: the stored offsets say it all."""
-        return None
+    @property
+    def times(self) -> "KafkaTimes":
+        """When Kafka took the records."""
+        return KafkaTimes(self._settings, self._consumer, self._extents, self._timeline)
 
     def listing(self) -> Listing:
         """Fetch partitions and extents; see ``ExtentQuery``."""
         return self._extents.listing()
-
-    def topic_ids(self) -> Mapping[str, str]:
-        """Ask for the topics' ids; empty where the brokers have none (old ones, and mock clusters)."""
-        if not self._topics:
-            return {}
-        if is_mock(self._extents.metadata(self._topics[0])):
-            return {}
-        try:
-            return self._described_ids()
-        except SourceError:
-            # The broker that was asked may be gone: an admin client does not look for another one.
-            self._extents.metadata(self._topics[0], self._admin)
-        return self._described_ids()
-
-    def check_topics(self) -> None:
-        """Ask for the settings of topics that were not asked for, or not lately. NeedsOperator: one is compacted."""
-        if not self._extents.has_answered:
-            # Brokers that do not answer tell nothing of their topics, which is no error there.
-            self._extents.metadata(next(iter(self._topics), None))
-        self._topic_settings.check(self._topics)
-
-    @property
-    def _topics(self) -> list[str]:
-        """The topics that the latest listing has shown, and those that have a name in the settings."""
-        return list(self._extents.topics)
-
-    def _described_ids(self) -> Mapping[str, str]:
-        futures = self._admin.describe_topics(TopicCollection(self._topics), request_timeout=TOPIC_ID_TIMEOUT_S)
-        ids = {}
-        for topic, future in futures.items():
-            try:
-                ids[topic] = str(future.result().topic_id)
-            except KafkaException as error:
-                if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, error_code.UNSUPPORTED_FEATURE}:
-                    return {}
-                raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
-        return ids
 
     @property
     def upstream_tables(self) -> None:
@@ -150,43 +116,6 @@ class KafkaSource:
         """Return a DDL that may depend on the zone of its session with that zone, if it is known."""
         zone = self._zone_of_sessions() if zone_uses(ddl.query) else ""
         return replace(ddl, session=(*ddl.session, (TIME_ZONE, zone))) if zone else ddl
-
-    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
-        """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""
-        time_ms = self.record_time_ms(stream, earliest)
-        return time_ms is not None and holds_all_since(time_ms, start_ts, self._timeline)
-
-    def record_time_ms(self, stream: Stream, offset: Offset) -> int | None:
-        """Read the record at or after ``offset`` and return its Kafka timestamp."""
-        self._consumer.assign([TopicPartition(stream.topic, stream.partition, offset)])
-        try:
-            message = self._consumer.poll(self._settings.unreachable_after_s)
-            if message is None:
-                raise unreachable(self._settings, f"record {stream}@{offset}", "time-out")
-            if (error := message.error()) is not None:
-                if error.code() == error_code.PARTITION_END:
-                    return None
-                place = Place(stream, offset)
-                raise failed(self._settings, f"record {place}", error, **place.facts)
-            return int(message.timestamp()[1])
-        finally:
-            self._consumer.unassign()
-
-    def offsets_at_time(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
-        """Ask for the first offsets whose record time is at or after ``time_ms``."""
-        return self._extents.at_time(streams, time_ms)
-
-    def ts_at_time(self, time_ms: int) -> Ts:
-        """Return the least timestamp of the millisecond."""
-        return self._timeline.ts_at_ms(time_ms)
-
-    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
-        """Commit them as those of the consumer group, in the background."""
-        # By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
-        # (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
-        self._consumer.poll(0)  # nothing is assigned: only results of earlier commits can come
-        if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
-            self._consumer.commit(offsets=partitions, asynchronous=True)
 
     def close(self) -> None:
         """Close the consumer, once the last offsets are shown; the admin client ends with its last reference."""
@@ -202,3 +131,92 @@ class KafkaSource:
     def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
+
+
+class KafkaTopics:
+    """Implements ``TopicFacts``."""
+
+    def __init__(self, settings: KafkaSettings, consumer: Consumer, admin: AdminClient, extents: ExtentQuery) -> None:
+        self._settings, self._consumer, self._admin, self._extents = settings, consumer, admin, extents
+        self._topic_settings = TopicSettings(partial(topic_policies, settings, admin))
+
+    def ids(self) -> Mapping[str, str]:
+        """Ask for the topics' ids; empty where the brokers have none (old ones, and mock clusters)."""
+        if not self._names:
+            return {}
+        if is_mock(self._extents.metadata(self._names[0])):
+            return {}
+        try:
+            return self._described_ids()
+        except SourceError:
+            # The broker that was asked may be gone: an admin client does not look for another one.
+            self._extents.metadata(self._names[0], self._admin)
+        return self._described_ids()
+
+    def check(self) -> None:
+        """Ask for the settings of topics that were not asked for, or not lately. NeedsOperator: one is compacted."""
+        if not self._extents.has_answered:
+            # Brokers that do not answer tell nothing of their topics, which is no error there.
+            self._extents.metadata(next(iter(self._names), None))
+        self._topic_settings.check(self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        """The topics that the latest listing has shown, and those that have a name in the settings."""
+        return list(self._extents.topics)
+
+    def _described_ids(self) -> Mapping[str, str]:
+        futures = self._admin.describe_topics(TopicCollection(self._names), request_timeout=TOPIC_ID_TIMEOUT_S)
+        ids = {}
+        for topic, future in futures.items():
+            try:
+                ids[topic] = str(future.result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() in {KafkaError.UNSUPPORTED_VERSION, error_code.UNSUPPORTED_FEATURE}:
+                    return {}
+                raise failed(self._settings, f"topic id of {topic}", error, topic=topic) from error
+        return ids
+
+    def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
+        """Commit them as those of the consumer group, in the background."""
+        # By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
+        # (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
+        self._consumer.poll(0)  # nothing is assigned: only results of earlier commits can come
+        if partitions := [TopicPartition(stream.topic, stream.partition, offset) for stream, offset in offsets.items()]:
+            self._consumer.commit(offsets=partitions, asynchronous=True)
+
+
+class KafkaTimes:
+    """Implements ``RecordTimes``."""
+
+    def __init__(self, settings: KafkaSettings, consumer: Consumer, extents: ExtentQuery, timeline: DatedTimeline) -> None:
+        self._settings, self._consumer, self._extents, self._timeline = settings, consumer, extents, timeline
+
+    def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:
+        """Compare the time at which Kafka took the earliest record: events' own timestamps prove nothing (DESIGN.md 3)."""
+        time_ms = self.time_ms(stream, earliest)
+        return time_ms is not None and holds_all_since(time_ms, start_ts, self._timeline)
+
+    def time_ms(self, stream: Stream, offset: Offset) -> int | None:
+        """Read the record at or after ``offset`` and return its Kafka timestamp."""
+        self._consumer.assign([TopicPartition(stream.topic, stream.partition, offset)])
+        try:
+            message = self._consumer.poll(self._settings.unreachable_after_s)
+            if message is None:
+                raise unreachable(self._settings, f"record {stream}@{offset}", "time-out")
+            if (error := message.error()) is not None:
+                if error.code() == error_code.PARTITION_END:
+                    return None
+                place = Place(stream, offset)
+                raise failed(self._settings, f"record {place}", error, **place.facts)
+            return int(message.timestamp()[1])
+        finally:
+            self._consumer.unassign()
+
+    def offsets_at(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
+        """Ask for the first offsets whose record time is at or after ``time_ms``."""
+        return self._extents.at_time(streams, time_ms)
+
+    def ts_at(self, time_ms: int) -> Ts:
+        """Return the least timestamp of the millisecond."""
+        return self._timeline.ts_at_ms(time_ms)

@@ -28,8 +28,8 @@ def opened(primary: Primary, start: str = "now"):
 
 def begun(source: BinlogSource) -> str:
     """Begin at the start of the settings; return its place."""
-    start = source.start_point()
-    source.resume(StoredPlace(checkpoint_ts=start.start_ts, positions={}, state=start.state))
+    start = source.position.start_point()
+    source.position.resume(StoredPlace(checkpoint_ts=start.start_ts, positions={}, state=start.state))
     return source.timeline.text(start.start_ts)
 
 
@@ -57,17 +57,17 @@ def test_all_starts_lead_to_the_same_place(filled, tmp_path):
     dump = tmp_path / "dump.sql"
     dump.write_text(f"-- CHANGE MASTER TO MASTER_LOG_FILE='{file}', MASTER_LOG_POS={place.partition(':')[2]};\n")
     with opened(filled, "now") as source:
-        state = source.start_point().state
+        state = source.position.start_point().state
         assert begun(source) == place
     filled.run("INSERT INTO w.t VALUES (2)", "INSERT INTO w.t VALUES (3)")
     filled.rotate()
     filled.run("INSERT INTO w.t VALUES (4)")
     for start in (place, f"gtid:{gtid}", f"dump:{tmp_path}", f"dump:{dump}"):
         with opened(filled, start) as source:
-            assert source.start_point().state == state
+            assert source.position.start_point().state == state
             assert begun(source) == place
             extent = extent_of(source, filled.place())
-            assert source.state_at(extent.end) is not None
+            assert source.position.state_at(extent.end) is not None
             assert source.timeline.time_ms(extent.earliest) <= source.timeline.time_ms(extent.end)
 
 
@@ -75,7 +75,7 @@ def test_a_place_inside_of_a_transaction_is_refused_and_the_one_that_it_names_is
     file, _, position = filled.place().partition(":")
     inside = f"{file}:{int(position) - 10}"
     with opened(filled, inside) as source, pytest.raises(SourceError) as caught:
-        source.start_point()
+        source.position.start_point()
     assert caught.value.facts["position"] == inside
     with opened(filled, caught.value.facts["transaction_ends_at"]) as source:
         begun(source)
@@ -84,7 +84,7 @@ def test_a_place_inside_of_a_transaction_is_refused_and_the_one_that_it_names_is
 @pytest.mark.parametrize("start", ["", "binlog:4", "gtid:x", "dump:/none", "binlog.999999:4", "other.000001:4"])
 def test_a_start_that_means_nothing_is_refused(filled, start):
     with opened(filled, start) as source, pytest.raises(ConfigError):
-        source.start_point()
+        source.position.start_point()
 
 
 def test_a_replica_resumes_at_any_checkpoint_with_its_executed_set(filled):
@@ -102,48 +102,48 @@ def test_a_replica_resumes_at_any_checkpoint_with_its_executed_set(filled):
             at = BinlogPosition(0, BinlogPosition.of(extent.end).file, int(position)).number
             assert file == filled.place().partition(":")[0]
             # The DDL at the end has the number before its end: as long as it is not done, it is not executed.
-            assert f'"{gtid}"' not in source.state_at(at - 1)
-            states[at] = source.state_at(at)
+            assert f'"{gtid}"' not in source.position.state_at(at - 1)
+            states[at] = source.position.state_at(at)
             assert f'"{gtid}"' in states[at]
     for at, state in states.items():
         with opened(filled) as source:
-            source.resume(StoredPlace(checkpoint_ts=at, positions={}, state=state))
+            source.position.resume(StoredPlace(checkpoint_ts=at, positions={}, state=state))
             extent_of(source, filled.place())
-            assert source.state_at(at) == state
+            assert source.position.state_at(at) == state
 
 
 def test_a_log_that_is_not_the_same_is_not_followed(filled):
     with opened(filled) as source:
-        state = source.start_point().state
+        state = source.position.start_point().state
         begun(source)
         at = source.listing().extents[STREAM].end
     lie = re.sub(r'"last":\[(\d+)', lambda found: f'"last":[{int(found[1]) - 1}', state)
     with opened(filled) as source, pytest.raises(NeedsOperator, match="GTIDs may stand for other transactions") as caught:
-        source.resume(StoredPlace(checkpoint_ts=at, positions={}, state=lie))
+        source.position.resume(StoredPlace(checkpoint_ts=at, positions={}, state=lie))
     assert caught.value.facts["kind"] == "other_log"
     lie = re.sub(r'"server":"[^"]*"', '"server":"another"', lie)
     without_gtids = re.sub(r'"gtid_set":"[^"]*"', '"gtid_set":""', lie)
     with opened(filled) as source, pytest.raises(NeedsOperator) as caught:
-        source.resume(StoredPlace(checkpoint_ts=at, positions={}, state=without_gtids))
+        source.position.resume(StoredPlace(checkpoint_ts=at, positions={}, state=without_gtids))
     assert caught.value.facts["kind"] == "other_server"
     positions = {STREAM: StreamPosition(next_offset=at, resolved_ts=at)}
     with opened(filled) as source:
-        source.resume(StoredPlace(checkpoint_ts=at, positions=positions, state=lie))
+        source.position.resume(StoredPlace(checkpoint_ts=at, positions=positions, state=lie))
         # By its executed set it is found again, in the next generation.
         extent = source.listing().extents[STREAM]
         assert BinlogPosition.of(extent.end).generation == 1
         assert extent.earliest == at
         assert extent.cuts[0].offset & (1 << 56) - 1 == at
-        assert source.state_at(at) == lie  # as long as that end is not passed
+        assert source.position.state_at(at) == lie  # as long as that end is not passed
 
 
 def test_a_server_that_lacks_what_the_replica_has_is_refused(filled):
     with opened(filled) as source:
-        state = source.start_point().state
+        state = source.position.start_point().state
     newer = re.sub(r'(\d+)"', lambda found: f'{int(found[1]) + 1000}"', re.search(r'"gtid_set":"([^"]*")', state)[1])
     state = re.sub(r'"gtid_set":"[^"]*"', f'"gtid_set":"{newer}', re.sub(r'"server":"[^"]*"', '"server":"another"', state))
     with opened(filled) as source, pytest.raises(NeedsOperator, match="lacks transactions"):
-        source.resume(StoredPlace(checkpoint_ts=0, positions={}, state=state))
+        source.position.resume(StoredPlace(checkpoint_ts=0, positions={}, state=state))
 
 
 REQUIREMENTS = {

@@ -17,7 +17,11 @@ class ListedOffsets:
     def listing(self):
         return Listing({ONE: PartitionExtent(Offset(3), Offset(9)), TWO: PartitionExtent(Offset(0), Offset(5))})
 
-    def offsets_at_time(self, streams, time_ms):
+    @property
+    def times(self):
+        return self
+
+    def offsets_at(self, streams, time_ms):
         assert time_ms == 1_748_779_200_000
         return dict.fromkeys(streams, Offset(4))
 

@@ -6,7 +6,7 @@ from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stre
 from applier.replica.segment_writer import ALL_TS, PartitionGrowth
 
 ONE, TWO, OTHER = Stream("feed", 0), Stream("feed", 1), Stream("other", 0)
-SOURCE = SimpleNamespace(record_time_ms=lambda _stream, offset: 1_000 + offset, ts_at_time=Ts)
+SOURCE = SimpleNamespace(times=SimpleNamespace(time_ms=lambda _stream, offset: 1_000 + offset, ts_at=Ts))
 """A timestamp is a time in milliseconds."""
 
 

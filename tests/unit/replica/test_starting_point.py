@@ -27,6 +27,10 @@ class Log(FakeSource):
         super().__init__([])
         self.asked = []
 
+    @property
+    def position(self):
+        return self
+
     def start_point(self, loaded=NO_TS, declared=""):
         self.asked.append((loaded, declared))
         return StartPoint(loaded or Ts(77), "state")

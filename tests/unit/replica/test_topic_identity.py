@@ -7,11 +7,11 @@ from applier.replica.state import CHECK_INTERVAL_S, TopicIdentity
 
 class Topics:
     def __init__(self, **ids):
-        self.ids, self.asked = ids, 0
+        self.known, self.asked = ids, 0
 
-    def topic_ids(self):
+    def ids(self):
         self.asked += 1
-        return self.ids
+        return self.known
 
 
 def test_a_topic_with_another_id_than_the_recorded_one_is_refused():
@@ -24,7 +24,7 @@ def test_a_topic_that_changes_before_anything_is_recorded_is_refused_too():
     source = Topics(feed="old")
     identity = TopicIdentity(source)
     identity.check({})
-    source.ids = {"feed": "new"}
+    source.known = {"feed": "new"}
     with pytest.raises(NeedsOperator):
         identity.check({})
 
@@ -33,18 +33,18 @@ def test_ids_are_kept_while_brokers_do_not_return_any():
     source = Topics(feed="old")
     identity = TopicIdentity(source)
     identity.check({})
-    source.ids = {}
+    source.known = {}
     identity.check({})
     assert identity.ids == {"feed": "old"}
 
 
 def test_a_doubt_makes_the_next_check_due_until_kafka_has_answered():
     class Away(Topics):
-        def topic_ids(self):
+        def ids(self):
             self.asked += 1
             if self.asked == 2:
                 raise SourceError("Kafka does not answer", kind=FailureKind.UNREACHABLE)
-            return self.ids
+            return self.known
 
     source = Away(feed="old")
     identity = TopicIdentity(source, clock=lambda: 100.0)

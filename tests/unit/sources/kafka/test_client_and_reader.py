@@ -101,7 +101,7 @@ def test_a_broker_that_does_not_answer_is_named():
 
 
 def test_a_mock_cluster_has_no_topic_ids(source):
-    assert source.topic_ids() == {}
+    assert source.topics.ids() == {}
 
 
 @pytest.mark.parametrize("name", ["enable.auto.commit", "auto.offset.reset", "bootstrap.servers"])
@@ -139,11 +139,11 @@ def test_brokers_that_have_never_answered_are_given_up_sooner_than_a_restart_tak
     nowhere = KafkaSettings(bootstrap_servers="127.0.0.1:9", topics=(TOPIC,), group_id="applier-test", unreachable_after_s=30.0)
     with open_source(nowhere) as source:
         began_s = time.monotonic()
-        for ask in (source.check_topics, source.listing):
+        for ask in (source.topics.check, source.listing):
             with pytest.raises(SourceError, match="does not answer") as caught:
                 ask()
             assert "127.0.0.1:9" in caught.value.facts["cause"]
         assert time.monotonic() - began_s < 10
     with open_source(settings(broker)) as source:
-        source.check_topics()
+        source.topics.check()
         assert source._extents.has_answered
