@@ -15,7 +15,7 @@ def test_a_record_that_cannot_be_read_comes_with_a_remedy_also_through_pickle(ki
     crossed = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (crossed.message, crossed.facts) == (error.message, error.facts)
     assert crossed.remedy == error.remedy != ""
-    assert ("protocol=open-protocol" in error.remedy) == (kind == "version")
+    assert ("source.protocol" in error.remedy) == (kind == "version")
 
 
 def test_its_own_remedy_replaces_the_common_one():
