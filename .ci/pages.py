@@ -24,7 +24,7 @@ from applier.config.kafka_source import KafkaSourceConfig
 from applier.config.load import variable_of
 from applier.config.model import Config
 from applier.config.section import ReadableFile, SecretFile
-from applier.config.selected_source import SelectedSource
+from applier.config.selection import SelectedSource
 from applier.config.value import parse_size
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark import SparkConf
 
 from applier.config import Config
-from applier.config.choice import Consistency
+from applier.config.section import Consistency
 from applier.config.spark import usable_cores
 from applier.model.errors import ConfigError
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning

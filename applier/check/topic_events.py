@@ -9,7 +9,7 @@ from typing import Final
 from applier.check.shared_facts import SharedFacts
 from applier.check.time_zone import zone_findings
 from applier.config import Config
-from applier.config.choice import OnRejectedEvent
+from applier.config.section import OnRejectedEvent
 from applier.coordinator.streams import has_held_records, is_required
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName

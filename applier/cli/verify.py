@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 from applier.cli.option import AsJson, ConfigPath, read_config, source_kit
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, stderr_console
 from applier.config import Config
-from applier.config.choice import Consistency
+from applier.config.section import Consistency
 from applier.database.address import BadAddress
 from applier.database.tls import Tls, TlsMode
 from applier.model.errors import ConfigError, NeedsOperator

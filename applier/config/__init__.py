@@ -4,11 +4,10 @@ One module per section of the file. May import the settings of ``sinks`` and ``s
 into the engine's settings. Read ``model`` first, then ``load``.
 """
 
-from applier.config.choice import DdlPolicy
 from applier.config.http import HttpConfig
-from applier.config.load import load_config
+from applier.config.load import load_config, remove_from_environment
 from applier.config.model import Config, LogConfig, RunConfig
-from applier.config.origin import remove_from_environment
+from applier.config.section import DdlPolicy
 from applier.config.sink import SinkConfig
 from applier.config.source import SourceConfig
 from applier.config.spark import SparkConfig

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, SecretStr, field_validator, model_validator
 
 from applier.config.section import ReadableFile, SecretFile
-from applier.config.selected_source import SelectedSource
-from applier.config.selection import online_ddl_of
+from applier.config.selection import SelectedSource, online_ddl_of
 from applier.config.tls import tls_of
 from applier.config.value import parse_server_url, refuse, split_text
 from applier.database.tls import Tls, TlsMode

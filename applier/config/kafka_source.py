@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
-from applier.config.choice import DeclaredDispatcher
-from applier.config.section import Properties, ReadableFile, SecretFile, Section, check_kafka_files, with_files_read
-from applier.config.selected_source import SelectedSource
+from applier.config.section import DeclaredDispatcher, Properties, ReadableFile, SecretFile, Section, check_kafka_files, with_files_read
+from applier.config.selection import SelectedSource
 from applier.config.tls import tls_of
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, parse_size, refuse, split_text
 from applier.database.tls import Tls, TlsMode

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from applier.config.choice import Consistency, DdlPolicy
 from applier.config.http import HttpConfig
-from applier.config.section import Seconds, Section, WaitSeconds
+from applier.config.section import Consistency, DdlPolicy, Seconds, Section, WaitSeconds
 from applier.config.sink import SinkConfig
 from applier.config.source import SourceConfig, SourceSettings
 from applier.config.spark import SparkConfig

@@ -6,6 +6,7 @@ are opened later by other libraries: a wrong path is refused with the configurat
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,6 +14,49 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from applier.config.value import refuse
 from applier.model.remedy import Remedy
+
+# --- choice ----------------------------------------------------------------------------------------------------------
+# The choices that several keys offer, and what each means.
+
+
+class OnRejectedEvent(StrEnum):
+    """What happens to an unreadable record, or to a row that the sink rejects."""
+
+    STOP = "stop"
+    QUARANTINE = "quarantine"
+
+
+class Keyless(StrEnum):
+    """What happens to rows of tables without a handle key."""
+
+    STOP = "stop"
+    BEST_EFFORT = "best_effort"
+
+
+class Consistency(StrEnum):
+    """What a reader of the sink sees (DESIGN.md 8)."""
+
+    TRANSACTION = "transaction"
+    ROW = "row"
+
+
+class DeclaredDispatcher(StrEnum):
+    """By what the changefeed chooses a row's partition, as far as ``consistency = "row"`` can use it."""
+
+    TABLE = "table"
+    INDEX_VALUE = "index-value"
+
+
+class DdlPolicy(StrEnum):
+    """What happens to a DDL of one type."""
+
+    APPLY = "apply"
+    SKIP = "skip"
+    STOP = "stop"
+
+
+# --- section ---------------------------------------------------------------------------------------------------------
+
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 WaitSeconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -4,8 +4,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
-from applier.config.choice import Consistency, Keyless, OnRejectedEvent
-from applier.config.section import ReadableFile, SecretFile, Section
+from applier.config.section import Consistency, Keyless, OnRejectedEvent, ReadableFile, SecretFile, Section
 from applier.config.tls import tls_of
 from applier.config.value import (
     Whole,

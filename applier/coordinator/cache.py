@@ -1,13 +1,291 @@
-"""The cached ranges, by the listeners' reports. The rows are on the executors; nothing here is per row. What lies where: ``sweep``."""
+"""The cached ranges, by the listeners' reports. The rows are on the executors; nothing here is per row. What lies where: ``Sweep``."""
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import takewhile
+from operator import attrgetter
+from typing import Final, NamedTuple
 
-from applier.coordinator.sweep import BEFORE_ALL, RangeIndex, Sweep
+from applier.coordinator.step import Segment
+from applier.model.events import FoldedName, TableName
 from applier.model.position import Stream, Ts
-from applier.model.range_report import RangeId, RangeReport
-from applier.model.segment import is_beyond, is_spent
+from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows
+from applier.model.segment import SegmentWindow, first_beyond, is_beyond, is_spent, lies_in_segment, may_hold, overlaps_segment
+
+# --- sweep -----------------------------------------------------------------------------------------------------------
+# A sweep: one pass over the cached ranges, in the order of time.
+#
+# A range is opened when the sweep reaches its first commit_ts, and so is each table in it; both are closed when the sweep leaves their last
+# behind. What a segment costs depends on the ranges that are open at its time, not on all that are cached: ten thousand DDLs are ten
+# thousand steps. There are two sweeps, since neither steps back: one stands at the checkpoint, the other where the last segment ends
+# that was handed out ahead of it.
+
+
+# --- index -----------------------------------------------------------------------------------------------------------
+
+
+class IndexedRange(NamedTuple):
+    """A range, by ``ts``. ``number``: of its report, since a range of the same name may be another reading."""
+
+    ts: Ts
+    number: int
+    name: RangeId
+
+
+_TS: Final = attrgetter("ts")
+
+
+BEFORE_ALL: Final = Ts(-1)
+
+
+class RangeIndex:
+    """Ranges in the order of one of their timestamps. Those who walk over it remember a timestamp: what is behind it, they have seen."""
+
+    # A sorted list, and no tree: to insert moves pointers, 5 us of them among 20,000 ranges, which is less than a report costs.
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: list[IndexedRange] = []
+
+    def __iter__(self) -> Iterator[IndexedRange]:
+        """Give the ranges, the earliest first."""
+        return iter(self._entries)
+
+    def add(self, ts: Ts, number: int, name: RangeId) -> None:
+        """Take a range in."""
+        insort(self._entries, IndexedRange(ts, number, name))
+
+    def remove(self, ts: Ts, number: int, name: RangeId) -> None:
+        """Take out a range that is there."""
+        del self._entries[bisect_left(self._entries, IndexedRange(ts, number, name))]
+
+    def between(self, after_ts: Ts, upto_ts: Ts) -> list[IndexedRange]:
+        """Return the ranges whose timestamp is above ``after_ts``, up to ``upto_ts``."""
+        return self._entries[first_beyond(self._entries, after_ts, _TS) : first_beyond(self._entries, upto_ts, _TS)]
+
+    def first_after(self, ts: Ts) -> IndexedRange | None:
+        """Return the first range whose timestamp is above ``ts``."""
+        at = first_beyond(self._entries, ts, _TS)
+        return self._entries[at] if at < len(self._entries) else None
+
+
+# --- open range ------------------------------------------------------------------------------------------------------
+# A cached range that a sweep has reached: its tables, and how many of its rows lie where.
+#
+# A report counts rows at up to 64 points of its range, so that it stays small. Between two points the number is an estimate from above.
+
+
+class OpenRange:
+    """The ``number``-th report. Its tables wait, in the order of their first commit_ts, until a sweep reaches them."""
+
+    __slots__ = ("_open", "_waiting", "number", "report")
+
+    def __init__(self, number: int, report: RangeReport) -> None:
+        self.number, self.report = number, report
+        # Sorted when they are asked for: one of the two sweeps seldom does.
+        self._waiting: list[TableRows] | None = None
+        self._open: list[TableRows] = []
+
+    def tables(self, after_ts: Ts, upto_ts: Ts) -> list[TableRows]:
+        """Return the tables that may have rows between two commit_ts (inclusive), and perhaps others. ``after_ts`` may not step back."""
+        if self._waiting is None:
+            self._waiting = sorted(self.report.tables, key=lambda table: table.min_ts, reverse=True)
+        while self._waiting and not is_beyond(self._waiting[-1].min_ts, upto_ts):
+            self._open.append(self._waiting.pop())
+        # A new list only where one is spent: most calls change nothing.
+        if any(is_spent(table.max_ts, after_ts) for table in self._open):
+            self._open = [table for table in self._open if not is_spent(table.max_ts, after_ts)]
+        return self._open
+
+    def rows_between(self, after_ts: Ts, upto_ts: Ts) -> int:
+        """Return how many rows can lie in a segment, at most."""
+        report = self.report
+        if lies_in_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+            return report.rows
+        if not overlaps_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+            return 0
+        counts = report.row_counts
+        at = first_beyond(counts, upto_ts, _TS)
+        if at == len(counts):
+            most = report.rows
+        elif at and counts[at - 1].ts == upto_ts:
+            most = counts[at - 1].rows
+        else:
+            # A point is the commit_ts of a row, and this point is after the segment: so is that row.
+            most = counts[at].rows - 1
+        return most - self._counted(after_ts)
+
+    def rows_at(self, ts: Ts) -> int:
+        """Return how many rows can lie at exactly ``ts``, at most."""
+        return self.rows_between(Ts(ts - 1), ts)
+
+    def counts(self, after_ts: Ts) -> Iterator[RowCount]:
+        """Yield the points above a commit_ts at which rows are counted, each with the rows since the point before it."""
+        counts = self.report.row_counts
+        for at in range(first_beyond(counts, after_ts, _TS), len(counts)):
+            yield RowCount(counts[at].ts, counts[at].rows - (counts[at - 1].rows if at else 0))
+
+    def _counted(self, ts: Ts) -> int:
+        """Return how many rows have a commit_ts <= ``ts`` by the counts, at least."""
+        at = first_beyond(self.report.row_counts, ts, _TS)
+        return self.report.row_counts[at - 1].rows if at else 0
+
+
+# --- sweep -----------------------------------------------------------------------------------------------------------
+
+
+class Sweep:
+    """Walks over ``ranges``, which are the cache's: the number of each report, and the report. ``starts``: by their first commit_ts."""
+
+    __slots__ = ("_open", "_ranges", "_reached_ts", "_starts")
+
+    def __init__(self, ranges: Mapping[RangeId, tuple[int, RangeReport]], starts: RangeIndex) -> None:
+        self._ranges, self._starts, self._reached_ts = ranges, starts, BEFORE_ALL
+        self._open: dict[RangeId, OpenRange] = {}
+
+    def add(self, number: int, report: RangeReport) -> None:
+        """Take a range in. It is open if it begins before the point that the sweep has reached."""
+        if not is_beyond(report.min_ts, self._reached_ts):
+            self._open[report.range] = OpenRange(number, report)
+
+    def drop(self, name: RangeId) -> None:
+        """Forget a range."""
+        self._open.pop(name, None)
+
+    def restart(self) -> None:
+        """Begin again with all ranges that are cached."""
+        self._open.clear()
+        self._reached_ts = BEFORE_ALL
+
+    def has_row_at(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
+        """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
+        return any(
+            opened.number > since
+            and may_hold(ts, opened.report.min_ts, opened.report.max_ts)
+            and any(_is_at(ts, table, settled) for table in opened.tables(ts, ts))
+            for opened in self._opened(ts, ts)
+        )
+
+    def has_rows(self, after_ts: Ts, upto_ts: Ts) -> bool:
+        """Whether any row may lie in a segment."""
+        # Range by range, as in ``_counted``: a DDL far ahead must not open all that lies before it.
+        opened = self._opened(after_ts, after_ts)
+        while True:
+            if any(one.rows_between(after_ts, upto_ts) and _wanted(one, after_ts, upto_ts, None) for one in opened):
+                return True
+            if (following := self._starts.first_after(self._reached_ts)) is None or is_beyond(following.ts, upto_ts):
+                return False
+            opened = self._reach(following.ts)
+
+    def select(self, window: SegmentWindow) -> Segment:
+        """Choose what a segment needs."""
+        after_ts, upto_ts, settled = window.after_ts, window.upto_ts, window.settled_tables if window.again else None
+        ranges, rows = [], 0
+        tables: dict[tuple[TableName, tuple[str, ...] | None, tuple[str, ...], TableName | None], TableRows] = {}
+        for opened in self._opened(after_ts, upto_ts):
+            report = opened.report
+            # Estimates, always from above: a range that may hold a row is read, and the planner looks at each row's commit_ts.
+            most = opened.rows_between(after_ts, upto_ts) + (opened.rows_at(after_ts) if settled is not None else 0)
+            mine = _wanted(opened, after_ts, upto_ts, settled) if most else []
+            if mine:
+                ranges.append(report.range)
+                rows += most
+                for table in mine:
+                    # One entry per reported key: the planner must see that the rows of a table disagree about it (``sink_key``).
+                    key = (table.name, table.handle_key, table.bytes_key, table.routed_from)
+                    tables[key] = tables[key].joined(table) if key in tables else table
+        return Segment(window=window, ranges=tuple(ranges), tables=tuple(tables.values()), rows=rows)
+
+    def holds(self, rows: int, after_ts: Ts, upto_ts: Ts) -> bool:
+        """Whether there may be at least so many rows between two timestamps."""
+        found = 0
+        for _, counted in self._counted(after_ts, upto_ts):
+            found += counted
+            if found >= rows:
+                return True
+        return False
+
+    def cut(self, after_ts: Ts, upto_ts: Ts, most_rows: int) -> Ts:
+        """Return where a segment should end so that it has about ``most_rows``: at ``upto_ts`` or before, never inside one commit_ts.
+
+        Counts are known at up to 64 points per range, so the estimate may be off by a 64th of each range.
+        """
+        total, end = 0, None
+        for ts, rows in self._counted(after_ts, upto_ts):
+            # An upstream transaction that is larger than ``most_rows`` stays whole: in two it would be visible in two steps.
+            if end is not None and total + rows > most_rows:
+                return end
+            total, end = total + rows, ts
+        return upto_ts
+
+    def _counted(self, after_ts: Ts, upto_ts: Ts) -> Iterator[tuple[Ts, int]]:
+        """Yield the points in a segment at which rows are counted, with the rows of all ranges since the point before."""
+        # Ranges are opened one by one as they are reached: a segment that looked at all that the window holds behind it would make a
+        # window of many segments quadratic.
+        points: list[tuple[Ts, int, int, Iterator[RowCount]]] = []
+        for opened in self._opened(after_ts, after_ts):
+            _push(points, opened.number, opened.counts(after_ts))
+        while True:
+            following = self._starts.first_after(self._reached_ts)
+            if not points and following is None:
+                return
+            reached_ts = points[0][0] if following is None or points else following.ts
+            if is_beyond(reached_ts, upto_ts):
+                return
+            for opened in self._reach(reached_ts):
+                _push(points, opened.number, opened.counts(after_ts))
+            if not points:  # none of them has rows behind ``after_ts``
+                continue
+            ts, rows = points[0][0], 0
+            while points and points[0][0] == ts:
+                _, number, counted, counts = heappop(points)
+                rows += counted
+                _push(points, number, counts)
+            yield ts, rows
+
+    def _reach(self, upto_ts: Ts) -> list[OpenRange]:
+        """Open the ranges that begin at or before ``upto_ts``; return those that were not open."""
+        reached = []
+        for _, number, name in self._starts.between(self._reached_ts, upto_ts):
+            self._open[name] = OpenRange(number, self._ranges[name][1])
+            reached.append(self._open[name])
+        self._reached_ts = max(self._reached_ts, upto_ts)
+        return reached
+
+    def _opened(self, after_ts: Ts, upto_ts: Ts) -> list[OpenRange]:
+        """Return the ranges that may hold rows between two commit_ts (inclusive), and perhaps others; ``after_ts`` never steps back."""
+        self._reach(upto_ts)
+        for name in [name for name, opened in self._open.items() if is_spent(opened.report.max_ts, after_ts)]:
+            del self._open[name]
+        return list(self._open.values())
+
+
+def _push(points: list[tuple[Ts, int, int, Iterator[RowCount]]], number: int, counts: Iterator[RowCount]) -> None:
+    """Put the next point of a range among those of the others."""
+    for ts, rows in counts:
+        heappush(points, (ts, number, rows, counts))
+        return
+
+
+def _wanted(opened: OpenRange, after_ts: Ts, upto_ts: Ts, settled: frozenset[FoldedName] | None) -> Sequence[TableRows]:
+    """Return the tables of a range that a segment needs."""
+    report = opened.report
+    # The usual case of a live feed: the whole range lies in it.
+    if lies_in_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
+        return report.tables
+    return [
+        table
+        for table in opened.tables(after_ts, upto_ts)
+        if overlaps_segment(table.min_ts, table.max_ts, after_ts, upto_ts) or (settled is not None and _is_at(after_ts, table, settled))
+    ]
+
+
+def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
+    """Whether a table may have rows at the checkpoint that may be applied again: not without a key, not after a DDL there."""
+    return bool(table.identifying) and may_hold(ts, table.min_ts, table.max_ts) and not table.name.fold().is_covered(settled)
+
 
 # --- batch bytes -----------------------------------------------------------------------------------------------------
 # Batches: what one plan had read is cached together, and freed together.

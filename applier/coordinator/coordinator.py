@@ -14,10 +14,9 @@ would have to be left out or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises, positions and new topics, each in a
 ``stream_state``; ``read_ahead`` which ranges are read next, by ``pace`` (where they may end, what a stream probably holds, how far all
-get); ``cache`` the ranges that are cached and their bytes, ``sweep`` which rows they hold, ``merging`` which become one; ``barriers`` the
-DDLs that wait, ``ddl_order`` their order within one ts; ``segments`` what was cut, also ahead of A, and the rows at A; ``step_choice`` the
-next step; ``rows_ahead`` (``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in
-``model/segment``.
+get), and which become one; ``cache`` the ranges that are cached, their bytes and their rows; ``barriers`` the DDLs that wait, and their
+order within one ts; ``step_choice`` the segments that were cut, also ahead of A, the rows at A, and the next step; ``rows_ahead``
+(``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in ``model/segment``.
 
 The caller, from one thread, repeats: ``plan`` ranges, have them read, ``report`` each (or ``forget`` it); fetch the list of partitions and
 only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may plan, report, list,
@@ -31,7 +30,6 @@ from applier.coordinator.cache import Cache
 from applier.coordinator.policy import Policy
 from applier.coordinator.read_ahead import ReadAhead
 from applier.coordinator.rows_ahead import RowsAhead, RowsInOrder
-from applier.coordinator.segments import CheckpointGroup, Segments
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import (
     ApplyRows,
@@ -45,7 +43,7 @@ from applier.coordinator.step import (
     Segment,
     Step,
 )
-from applier.coordinator.step_choice import OpenStep, StepChoice, UnstoredEvents
+from applier.coordinator.step_choice import CheckpointGroup, OpenStep, Segments, StepChoice, UnstoredEvents
 from applier.coordinator.stream_state import PlacedDdl, StreamStatus
 from applier.coordinator.streams import Streams
 from applier.coordinator.window import Window
@@ -228,7 +226,7 @@ class Coordinator:
         () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn. Or fewer than
         ``between_ddls`` before a DDL that another one follows: they are read divided there. Also while a step is open. ``next_step`` gives
         segments with exactly these bounds, ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along.
-        Until then the ranges stay cached. In rare cases the bounds change (``segments``): they are handed out again, and must be compared.
+        Until then the ranges stay cached. In rare cases the bounds change: they are handed out again, and must be compared.
         """
         if not self._rows.cuts_ahead:
             return ()

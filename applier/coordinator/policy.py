@@ -34,7 +34,7 @@ class Policy:
     # run/assembly sets the first two and the last from the configuration. The others were chosen so that a job's fixed cost vanishes and
     # that it still lasts few seconds (plan_bytes), that the first rows are visible soon (first_plan_bytes), that a plan's rows may lie on
     # both sides of W (lead_bytes), that the writer never waits (waiting_bytes), and that the number of cached ranges stays small on a
-    # stream that does not resolve (merge_ranges; see ``merging``).
+    # stream that does not resolve (merge_ranges; see ``Merges``).
     required_partitions: Mapping[str, int] | PartitionLimits | None = None
     segment_rows: int = 100_000
     range_records: int = 100_000

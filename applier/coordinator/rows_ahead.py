@@ -18,13 +18,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from applier.coordinator.barriers import Barriers
-from applier.coordinator.cache import Cache
+from applier.coordinator.cache import Cache, OpenRange
 from applier.coordinator.policy import RowPolicy
 from applier.coordinator.starting_point import StartingPoint
 from applier.coordinator.step import ApplyRows, ApplySegment, AskKeys, ForgetRows, KeyAnswer
 from applier.coordinator.stream_state import PlacedDdl, StreamState
 from applier.coordinator.streams import Streams
-from applier.coordinator.sweep import OpenRange
 from applier.coordinator.window import Window
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.config import Config
-from applier.config.choice import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
+from applier.config.section import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
 from applier.model.errors import ApplierError

@@ -8,8 +8,7 @@ from applier import __version__
 from applier.model.position import Offset, Ts
 from applier.model.timeline import Timeline, iso_at
 from applier.sources.factory import executed_set
-from applier.telemetry.run_state import RunState, StreamView, lag_s
-from applier.telemetry.stall import Stall
+from applier.telemetry.run_state import RunState, Stall, StreamView, lag_s
 
 
 def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:

@@ -36,7 +36,7 @@ POLICY = Policy(lead_bytes=20_000)
 LEAD = 24
 """About so many ranges of each of the others make what all may lead by: a second of the feed leaves some 300 bytes in each."""
 MOST_OF_SILENT = 2 * POLICY.merge_ranges
-"""Ranges of the silent stream: their number grows with the logarithm of what they hold (applier/coordinator/merging.py)."""
+"""Ranges of the silent stream: their number grows with the logarithm of what they hold (applier/coordinator/read_ahead.py)."""
 MOST_IN_ALL = (PARTITIONS - 1) * LEAD + MOST_OF_SILENT + PARTITIONS
 """What the others may lead by, what the silent one keeps, and what is being read."""
 

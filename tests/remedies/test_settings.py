@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.config import load_config, origin
+from applier.config import load as origin
+from applier.config import load_config
 
 SERVER = "mysql+pymysql://root@127.0.0.1:1/"
 REMOVED = None

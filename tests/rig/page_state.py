@@ -10,11 +10,8 @@ from applier.model.errors import FatalSinkError, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.status.app import PageParts, StatusApp
-from applier.status.history import RecentHistory
-from applier.status.http_endpoint import StatusServer
-from applier.telemetry.run_state import Counts, RunState, StreamsView, StreamView
-from applier.telemetry.stall import Stall
+from applier.status.http_endpoint import PageParts, RecentHistory, StatusApp, StatusServer
+from applier.telemetry.run_state import Counts, RunState, Stall, StreamsView, StreamView
 from tests.builders.run_state import status
 
 LOOPBACK = "127.0.0.1"

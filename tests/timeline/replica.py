@@ -7,7 +7,8 @@ import random
 from bisect import bisect_left
 from collections import deque
 
-from applier.coordinator import Coordinator, Policy, merging
+from applier.coordinator import Coordinator, Policy
+from applier.coordinator import read_ahead as merging
 from applier.coordinator import stream_state as stored_offset
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.model.events import FoldedName

@@ -7,7 +7,7 @@ from itertools import cycle, islice
 import pytest
 
 from applier.coordinator import Policy
-from applier.coordinator.ddl_order import groups_by_names
+from applier.coordinator.barriers import groups_by_names
 from applier.ddl import identity
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts

@@ -10,8 +10,7 @@ from applier.cli.display import render_run
 from applier.model.position import Stream, Ts
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.failing import Failing
-from applier.telemetry.run_state import Counts, Paused, RunState, StreamsView
-from applier.telemetry.stall import Stall
+from applier.telemetry.run_state import Counts, Paused, RunState, Stall, StreamsView
 
 NOON_S = 1_700_000_000.0
 CHECKPOINT = Ts(1_700_000_000_123 << 18)

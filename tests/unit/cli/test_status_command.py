@@ -19,8 +19,7 @@ from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status import query as status_query
-from applier.status.app import StatusApp
-from applier.status.http_endpoint import StatusServer
+from applier.status.http_endpoint import StatusApp, StatusServer
 from applier.telemetry.failing import Failing
 from applier.telemetry.run_state import RunState
 

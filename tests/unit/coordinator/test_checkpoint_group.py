@@ -1,7 +1,7 @@
 """The rows at exactly the checkpoint, and the latecomers among them."""
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.segments import CheckpointGroup
+from applier.coordinator.step_choice import CheckpointGroup
 from applier.model.range_report import RangeId
 from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, folded, row

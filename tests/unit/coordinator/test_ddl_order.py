@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.coordinator import ddl_order
+from applier.coordinator import barriers as ddl_order
 from applier.model.errors import NeedsOperator
 from applier.model.position import Stream
 from tests.timeline.scenario import OTHER, P0, P1, Scenario, ddl, folded, resolved

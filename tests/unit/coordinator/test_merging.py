@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from applier.coordinator import Policy
-from applier.coordinator.merging import FAN
 from applier.coordinator.pace import LEAST_PER_RECORD
+from applier.coordinator.read_ahead import FAN
 from applier.coordinator.step import Evict
 from applier.model.range_report import RangeId
 from tests.timeline.report import report_of

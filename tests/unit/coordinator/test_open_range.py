@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.coordinator.sweep import OpenRange
+from applier.coordinator.cache import OpenRange
 from applier.model.events import TableName
 from applier.model.position import Offset, Ts
 from applier.model.range_report import RangeId, RangeReport, RowCount, TableRows

@@ -2,7 +2,7 @@
 
 import time
 
-from applier.coordinator.sweep import BEFORE_ALL, IndexedRange, RangeIndex
+from applier.coordinator.cache import BEFORE_ALL, IndexedRange, RangeIndex
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId
 

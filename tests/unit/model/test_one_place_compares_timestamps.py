@@ -17,7 +17,7 @@ ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 ALLOWED = {
     ("sinks/bookkeeping/bookkeeping.py", "ts > self.dialect.greatest_number"): "what a column of the bookkeeping can hold",
     ("sources/open_protocol/record.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
-    ("coordinator/sweep.py", "bisect_left(self._entries, IndexedRange(ts, number, name))"): "finds one entry among sorted ones",
+    ("coordinator/cache.py", "bisect_left(self._entries, IndexedRange(ts, number, name))"): "finds one entry among sorted ones",
     ("dataframe/changelog.py", "ts <= MAX_TS"): "what a column of Spark can hold",
     ("dataframe/changelog.py", "ts > MAX_TS"): "what a column of Spark can hold",
     ("dataframe/table_columns.py", "ts >= found.ts"): "a running maximum: the newest description of a column",

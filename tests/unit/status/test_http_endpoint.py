@@ -10,8 +10,7 @@ import pytest
 
 from applier.model.errors import ConfigError
 from applier.model.remedy import Remedy
-from applier.status.app import StatusApp
-from applier.status.http_endpoint import HttpEndpoint, StatusServer
+from applier.status.http_endpoint import HttpEndpoint, StatusApp, StatusServer
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.builders.run_state import STATE

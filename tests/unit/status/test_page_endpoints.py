@@ -9,8 +9,7 @@ import pytest
 from applier.model.errors import FatalSinkError
 from applier.model.position import Ts
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.status.app import EndNotice, PageParts, StatusApp, has_token, is_known_host, names_of
-from applier.status.history import RecentHistory
+from applier.status.http_endpoint import EndNotice, PageParts, RecentHistory, StatusApp, has_token, is_known_host, names_of
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.telemetry.run_state import Counts, RunState
 from tests.rig.http_client import PATIENCE_S

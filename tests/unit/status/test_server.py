@@ -16,10 +16,8 @@ import pytest
 from applier.model.errors import ConfigError
 from applier.model.position import Stream, Ts
 from applier.status import http_endpoint as server
-from applier.status.app import StatusApp
-from applier.status.http_endpoint import StatusServer
-from applier.telemetry.run_state import RunState
-from applier.telemetry.stall import Stall
+from applier.status.http_endpoint import StatusApp, StatusServer
+from applier.telemetry.run_state import RunState, Stall
 from tests.builders.run_state import STATE, W, with_streams
 from tests.rig.http_client import PATIENCE_S, get
 

@@ -11,8 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from applier.telemetry.activity import PHASES
 from applier.telemetry.failing import Failing
 from applier.telemetry.metric import COUNTERS, DURATION, DURATION_LABELS, DURATION_MEANING, GAUGES, StateCollector, registry_of
-from applier.telemetry.run_state import Paused, RunState
-from applier.telemetry.stall import Stall
+from applier.telemetry.run_state import Paused, RunState, Stall
 from applier.telemetry.tally import ACTIVITIES, Durations
 from tests.builders.run_state import FIRST, NOON_S, SECOND, STATE, A, with_streams
 

@@ -17,10 +17,9 @@ from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.failing import Side
 from applier.telemetry.log import configure_logging
 from applier.telemetry.log_event import LogEvent
-from applier.telemetry.monitor import CHECKPOINT_LOG_S, Clock, Monitor, MonitorSettings
+from applier.telemetry.monitor import CHECKPOINT_LOG_S, LOOK_S, Clock, Monitor, MonitorSettings
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.run_state import Counts
-from applier.telemetry.streams import LOOK_S
 from applier.telemetry.wording import time_text
 from tests.builders.run_state import status
 

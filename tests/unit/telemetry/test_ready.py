@@ -1,7 +1,7 @@
 """When a run counts as following."""
 
 from applier.model.position import Stream
-from applier.telemetry.streams import ReadyRule
+from applier.telemetry.monitor import ReadyRule
 from tests.builders.run_state import status
 
 A, B = Stream("feed", 0), Stream("feed", 1)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from applier.model.position import Stream
-from applier.telemetry.stall import MAX_ROUND_S, StallRule
+from applier.telemetry.run_state import MAX_ROUND_S, StallRule
 from tests.builders.run_state import status
 
 QUIET, BUSY = Stream("feed", 0), Stream("feed", 1)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.model.position import Stream, Ts
-from applier.telemetry.streams import LOOK_S, LOOK_SHARE, StreamCollector
+from applier.telemetry.monitor import LOOK_S, LOOK_SHARE, StreamCollector
 from tests.builders.run_state import status
 
 FEED = Stream("feed", 0)
