@@ -6,6 +6,7 @@ A format is a package of its own: bytes in, events out. It gives a class that im
 from typing import Final, Protocol
 
 from applier.selection import TableSelection
+from applier.sources.canal_json.decoder import CanalJsonDecoder
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.port import Decoder
 from applier.sources.simple.decoder import SimpleDecoder
@@ -21,4 +22,4 @@ class DecoderMaker(Protocol):
 
 
 DEFAULT: Final = "open-protocol"
-FORMATS: Final[dict[str, DecoderMaker]] = {DEFAULT: OpenProtocolDecoder, "simple": SimpleDecoder}
+FORMATS: Final[dict[str, DecoderMaker]] = {DEFAULT: OpenProtocolDecoder, "canal-json": CanalJsonDecoder, "simple": SimpleDecoder}

@@ -109,6 +109,11 @@ class LogEvent(StrEnum):
         logging.WARNING,
         "`source.time_zone` has an hour that occurs twice; TIMESTAMPs in it may be wrong",
     )
+    UNKNOWN_MEMBER = (
+        "unknown_member",
+        logging.WARNING,
+        "records of `protocol` have a `member` that no version known here has; it is ignored, and named once in each process",
+    )
     OFFSETS_NOT_SHOWN = (
         "offsets_not_shown",
         logging.WARNING,

@@ -8,12 +8,14 @@ import pytest
 
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, SourceError
 from applier.model.position import Stream
+from applier.planner.table_check import DifferenceKind
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, load_dump, open_oracle
-from tests.rig.protocol import in_format, is_watermark
+from tests.rig.protocol import form_of, in_format, is_watermark
 from tests.rig.seeds import seeds
 
 RESOLVED = b'"t":3}'
@@ -84,7 +86,9 @@ def test_a_sink_loaded_from_a_dump_in_mid_history_ends_identical_with_its_start_
     producer, log = log_of(history)
     steps = [step.ts for step in history]
     start_ts = random.Random(seed).choice(steps[10:40])
-    replica = sqlite_replica(tmp_path, FakeSource(log))
+    # canal-json does not show unique indexes, and no statement of a dump has run here that could explain those of the sink.
+    accept = {"*.*": (DifferenceKind.UNIQUE_INDEX,)} if form_of(seed) is WireFormat.CANAL_JSON else {}
+    replica = sqlite_replica(tmp_path, FakeSource(log), accept=accept)
     load_dump(history, start_ts, replica.url)
     replica.catch_up(start_ts=start_ts)
     assert differences(history, producer.final_ts, replica.url) == []

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Shape, Value
@@ -54,15 +55,32 @@ def _compile(shape: Shape) -> _CompiledDecoders:
     names = {f"f{index}": column.name for index, column in enumerate(shape.columns)}
     try:
         values = msgspec.defstruct("Values", fields, rename=names, forbid_unknown_fields=True, gc=False)
-        decode_all = msgspec.json.Decoder(list[values]).decode  # type: ignore[valid-type] # made here
+        decode, decode_all = msgspec.json.Decoder(values).decode, msgspec.json.Decoder(list[values]).decode  # type: ignore[valid-type] # made here
     except ValueError:  # a name with quotes, backslashes or control characters
         return _CompiledDecoders(parse_one, _each(parse_one))
-    many = _decoder_of_many(decode_all, shape, parse_one)
-    return _CompiledDecoders(_decoder_of_one(many), many)
+    return _CompiledDecoders(_decoder_of_one(decode, shape, parse_one), _decoder_of_many(decode_all, shape, parse_one))
 
 
-def _decoder_of_one(many: ImagesDecoder) -> ImageDecoder:
-    return lambda image: [column[0] for column in many((image,))]
+def _decoder_of_one(decode: Callable[[bytes], Any], shape: Shape, parse_one: ImageDecoder) -> ImageDecoder:
+    binary = bytes_on_wire(shape)
+    readers = [
+        (index, read_value_of(column, is_bytes=column.name in binary))
+        for index, column in enumerate(shape.columns)
+        if read_values_of(column, is_bytes=column.name in binary) is not None
+    ]
+
+    def decode_image(image: bytes) -> Sequence[Value]:
+        try:
+            values: list[Value] = list(astuple(decode(image)))
+            for index, read in readers:
+                text = values[index]
+                if isinstance(text, str):
+                    values[index] = read(text)
+        except (ValueError, RecursionError, ProtocolError):
+            return parse_one(image)  # it knows what is wrong, or that nothing is
+        return values
+
+    return decode_image
 
 
 def _decoder_of_many(decode_all: Callable[[bytes], list[Any]], shape: Shape, parse_one: ImageDecoder) -> ImagesDecoder:

@@ -18,6 +18,9 @@ from applier.sources.canal_json.row_run import (
     TAIL,
     TAIL_BYTES,
     TS_AT,
+    USUAL_IMAGE_END,
+    USUAL_TAIL,
+    USUAL_TS,
     Matched,
     RowMatcher,
     begin_range,
@@ -145,15 +148,13 @@ class CanalJsonPlacer:
         run: list[RunRow] = []
         known = self._heads.get
         for record in records:
-            value = record[2]
-            # Written out here: a call per row would be a tenth of its cost.
-            if value is not None and value[-2:] == END:
-                head = known(value[: value.find(HEAD_END)])
-                if head is not None:
-                    tail_at, data_at = value.rfind(TAIL, -TAIL_BYTES), value.rfind(DATA)
-                    if 0 < data_at < tail_at and value[tail_at + TS_AT : -2].isdigit():
-                        run.append((head, record[0], value, value[data_at + IMAGE_AT : tail_at + 1]))
-                        continue
+            offset, _, value = record
+            # Written out here: a call per row would be a tenth of its cost. Slices, since rfind() takes five times as long.
+            if value is not None and value[USUAL_TAIL] == TAIL and value[-2:] == END and value[USUAL_TS].isdigit():
+                head, data_at = known(value[: value.find(HEAD_END)]), value.rfind(DATA)
+                if head is not None and data_at > 0:
+                    run.append((head, offset, value, value[data_at + IMAGE_AT : USUAL_IMAGE_END]))
+                    continue
             if (row := self._unusual_row(record)) is not None:
                 run.append(row)
                 continue
@@ -163,13 +164,13 @@ class CanalJsonPlacer:
         yield from self._end_run(run)
 
     def _unusual_row(self, record: Record) -> RunRow | None:
-        """Return a row that is compressed, or followed by white space, as one of a run; None for other events."""
-        if not record.value or (record.value[-2:] == END and record.value[:1] == b"{"):
-            return None
-        try:
-            plain = unpacked(record.value).rstrip()
-        except ProtocolError:
-            return None
+        """Return a row as one of a run that is compressed, followed by white space, or has a timestamp of other digits; None for others."""
+        plain = record.value or b""
+        if plain[-2:] != END or plain[:1] != b"{":
+            try:
+                plain = unpacked(plain).rstrip()
+            except ProtocolError:
+                return None
         head = self._heads.get(plain[: plain.find(HEAD_END)])
         tail_at, data_at = plain.rfind(TAIL, -TAIL_BYTES), plain.rfind(DATA)
         if head is None or plain[-2:] != END or not 0 < data_at < tail_at or not plain[tail_at + TS_AT : -2].isdigit():

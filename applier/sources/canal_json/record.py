@@ -256,7 +256,7 @@ def shape_of(name: TableName, row: CanalRow) -> Shape:
     primary = None if row.is_reduced else handle
     keys = KnownKeys(handle=handle, primary=primary, unique=None, identifying=handle or ())
     # Nor are the partitions of a table, whose rows keep no order among one another.
-    return Shape(name.schema, name.table, columns, keys, encoding=encoding_of(columns), partitioned=handle is None)
+    return Shape(name.schema, name.table, columns, keys, encoding=encoding_of(columns))
 
 
 def image_of(shape: Shape, texts: Mapping[str, str | None]) -> Image:
