@@ -14,6 +14,7 @@ from applier.demo.live.session import LiveOptions
 from applier.demo.report import DemoReport
 from applier.demo.run import run_demo
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.errors import InvariantViolation
 
 DEFAULT_DIRECTORY: Final = Path("demo")
@@ -25,7 +26,7 @@ DDL_SHARE: Final = 0.012
 """Each DDL is a barrier that all streams wait for: some dozens show what they do, hundreds take minutes."""
 
 
-def demo(
+def demo(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     directory: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Directory for the demo's files.")] = DEFAULT_DIRECTORY,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulated history.")] = 1,
@@ -34,6 +35,9 @@ def demo(
     port: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=MAX_PORT, help="Port of the page of --live. Default: a free one.")
     ] = None,
+    protocol: Annotated[WireFormat, typer.Option(metavar="NAME", help=f"What the changefeed writes: {', '.join(WireFormat)}.")] = (
+        WireFormat.OPEN_PROTOCOL
+    ),
     rate: Annotated[float, typer.Option(metavar="N", min=0.1, max=MAX_RATE, help="Row changes per second of --live.")] = 20.0,
 ) -> None:
     """Run the whole pipeline on this machine. No server is needed.
@@ -50,7 +54,8 @@ def demo(
     options = LiveOptions(port=usable_port(port), rows_per_s=rate) if live else None
     files = DemoDirectory(directory)
     report = DemoReport(Console(highlight=False, soft_wrap=True))
-    verdicts = run_demo(files, History(seed, HistoryOptions(transactions=transactions, ddl_share=DDL_SHARE)), report, options)
+    history = History(seed, HistoryOptions(transactions=transactions, ddl_share=DDL_SHARE))
+    verdicts = run_demo(files, history, report, options, protocol)
     report.summary(files, verdicts, seed=seed, seconds=time.monotonic() - started)
     if any(verdict.problems for verdict in verdicts):
         raise typer.Exit(InvariantViolation.exit_code)

@@ -15,17 +15,22 @@ from applier.cli.output import DEFAULT_CONFIG, command_line, print_line, stderr_
 from applier.config.draft import DEFAULT_NAME, BinlogDraft, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.config.source import BINLOG, KAFKA
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, ProtocolError
 from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
 from applier.sources.binlog.dump import start_of_dump
-from applier.sources.changefeed import moment_of
+from applier.sources.changefeed import moment_of, shown_protocol
+from applier.sources.formats import DEFAULT, FORMATS
+from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.ticdc.foreign_record import remedy_of
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.wording import named_text
 
 SERVERS: Final = "127.0.0.1:9092"
 PRIMARY: Final = "mysql+pymysql://applier@primary:3306/"
+PEEK_S: Final = 3.0
+"""How long the brokers may take to show a record: without an answer, the terminal is asked."""
 KIND: Final = "Source: kafka (a changefeed of TiCDC) or binlog (of MySQL or MariaDB)"
 
 
@@ -35,6 +40,7 @@ class SourceOptions:
 
     servers: str | None
     topics: list[str] | None
+    protocol: str | None
     primary: str | None
     start: str
     time_zone: str
@@ -48,7 +54,12 @@ def source_draft(options: SourceOptions, *, asks: bool) -> TopicsDraft | BinlogD
         asks and not options.servers and not options.topics and answer(KIND, None, KAFKA, asks=asks) == BINLOG
     ):
         return _topics(options, asks=asks)
-    given = {"--servers": options.servers, "--topic": options.topics, "--start-ts": options.start_ts}
+    given = {
+        "--servers": options.servers,
+        "--topic": options.topics,
+        "--protocol": options.protocol,
+        "--start-ts": options.start_ts,
+    }
     for option in (option for option, value in given.items() if value):
         raise ConfigError(
             f"{option} and --primary exclude one another",
@@ -72,7 +83,23 @@ def _topics(options: SourceOptions, *, asks: bool) -> TopicsDraft:
     begins, told_by = _start(options.dump, options.start_ts)
     servers = answer("Kafka's brokers", options.servers, SERVERS, asks=asks, option="--servers")
     named = options.topics or answer("Topics, divided by commas", None, "", asks=asks, option="--topic").replace(" ", "").split(",")
-    return TopicsDraft(servers=servers, topics=tuple(named), time_zone=options.time_zone, start_ts=begins, start_ts_from=told_by)
+    protocol = _protocol(options.protocol, servers, tuple(named), asks=asks)
+    return TopicsDraft(
+        servers=servers, topics=tuple(named), protocol=protocol, time_zone=options.time_zone, start_ts=begins, start_ts_from=told_by
+    )
+
+
+def _protocol(given: str | None, servers: str, topics: tuple[str, ...], *, asks: bool) -> str:
+    """Return the format of the records: the option, or what the topics show, or the answer of a terminal. ProtocolError: none is read."""
+    if given is not None:
+        return given
+    shown = shown_protocol(KafkaSettings(bootstrap_servers=servers, topics=topics, group_id="applier-init", unreachable_after_s=PEEK_S))
+    if shown is not None:
+        if shown.reader not in FORMATS:
+            raise ProtocolError(f"the records are {shown.name}", remedy=remedy_of(shown), topics=", ".join(topics))
+        print_line(f"the records are {shown.name}")
+        return shown.reader
+    return answer(f"Protocol of the changefeed: {', '.join(FORMATS)}", None, DEFAULT, asks=asks)
 
 
 def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
@@ -129,6 +156,9 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the replica.")] = None,
     servers: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Kafka's brokers, divided by commas.")] = None,
     topics: Annotated[list[str] | None, typer.Option("--topic", metavar="T", help="Topic or pattern; repeat it for several.")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Protocol of the changefeed. Default: what a record of the topics shows.")
+    ] = None,
     primary: Annotated[
         str | None, typer.Option(metavar="URL", help="Instead of topics: server whose binlog is followed, without its password.")
     ] = None,
@@ -146,7 +176,16 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     asks = sys.stdin.isatty()
     # Before any question: the answers would be lost.
     _refuse_existing(config)
-    options = SourceOptions(servers=servers, topics=topics, primary=primary, start=start, time_zone=time_zone, dump=dump, start_ts=start_ts)
+    options = SourceOptions(
+        servers=servers,
+        topics=topics,
+        protocol=protocol,
+        primary=primary,
+        start=start,
+        time_zone=time_zone,
+        dump=dump,
+        start_ts=start_ts,
+    )
     draft = ConfigDraft(
         name=answer("Name of the replica", name, DEFAULT_NAME, asks=asks),
         source=source_draft(options, asks=asks),

@@ -6,6 +6,7 @@ from typing import Final
 
 from applier.model.position import NO_TS, Ts
 from applier.sinks.registry import kit_of
+from applier.sources.formats import DEFAULT
 
 DEFAULT_NAME: Final = "replica"
 COMMON: Final = (
@@ -21,6 +22,7 @@ class TopicsDraft:
 
     servers: str
     topics: tuple[str, ...]
+    protocol: str = DEFAULT
     time_zone: str = "UTC"
     start_ts: Ts = NO_TS
     start_ts_from: str = ""
@@ -36,6 +38,7 @@ class TopicsDraft:
         )
         return [
             "[source]",
+            f"protocol = {_quoted(self.protocol)}  # that of the changefeed's sink URI",
             f"bootstrap_servers = {_quoted(self.servers)}",
             f'topics = {json.dumps(list(self.topics), ensure_ascii=False)}  # a name, or a pattern such as "^cdc_.*"',
             f"time_zone = {_quoted(self.time_zone)}  # that of the TiCDC server (--tz)",

@@ -8,6 +8,7 @@ from typing import Final
 from applier.config import Config, load_config
 from applier.model.errors import ConfigError
 from applier.model.remedy import Remedy
+from applier.sources.formats import DEFAULT
 
 TOPIC: Final = "changefeed"
 MAX_TRANSACTION_ROWS: Final = 1000
@@ -20,6 +21,7 @@ CONFIG: Final = """\
 name = "demo"
 
 [source]
+protocol = "{protocol}"
 bootstrap_servers = "{servers}"
 topics = ["{topic}"]
 ddl_time_zone = "+08:00"    # the simulated upstream's sessions are there
@@ -97,11 +99,11 @@ class DemoDirectory:
                 path.unlink()
         shutil.rmtree(self.spark, ignore_errors=True)
 
-    def write_config(self, servers: str, port: int | None = None) -> Config:
+    def write_config(self, servers: str, port: int | None = None, protocol: str = DEFAULT) -> Config:
         """Write the configuration, and read it back as the catch-ups do. ``port``: of the daemon's page."""
         replica, spark = (path.resolve() for path in (self.replica, self.spark))
         # Absolute paths: the user copies the file, and the catch-up may run elsewhere.
-        text = CONFIG.format(servers=servers, topic=TOPIC, replica=replica, rows=MAX_TRANSACTION_ROWS, spark=spark)
+        text = CONFIG.format(servers=servers, protocol=protocol, topic=TOPIC, replica=replica, rows=MAX_TRANSACTION_ROWS, spark=spark)
         text += "" if port is None else HTTP.format(host=LOOPBACK, port=port)
         self.config.write_text(text, encoding="utf-8")
         return load_config(self.config, environment={})

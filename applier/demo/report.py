@@ -14,6 +14,7 @@ from rich.text import Text
 from applier.demo.comparison import DurableState, TableVerdict
 from applier.demo.directory import DemoDirectory
 from applier.demo.simulator.history import Volume
+from applier.demo.simulator.wire_format import WireFormat
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.wording import count, duration, time_text
 
@@ -83,11 +84,12 @@ class DemoReport:
         self.title(f"upstream (seed {seed})")
         self.line(f"  {count(volume.transactions, 'transaction')}, {count(volume.rows, 'row change')}, {count(volume.ddls, 'DDL')}")
 
-    def feed(self, records: int, servers: str, replays: int) -> None:
+    def feed(self, records: int, servers: str, replays: int, form: WireFormat) -> None:
         """Print what Kafka holds."""
         self.title("kafka (embedded)")
-        self.line(f"  {count(records, 'record')} on 4 partitions at {servers}")
-        self.line(f"  partitions at different paces, a copy of each DDL on every partition, {count(replays, 'replay')}")
+        self.line(f"  {count(records, 'record')} of {form} on 4 partitions at {servers}")
+        ddls = "a copy of each DDL on every partition" if form.broadcasts_ddls else "DDLs on partition 0 only"
+        self.line(f"  partitions at different paces, {ddls}, {count(replays, 'replay')}")
 
     def killed(self, killed: DurableState, verdicts: list[TableVerdict], money: int | None, volume: Volume) -> None:
         """Print the checkpoint of the killed run, and whether the replica equals upstream there."""

@@ -16,6 +16,7 @@ from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, Volume, volume_of
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.errors import InvariantViolation, RetryableSinkError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
@@ -28,25 +29,36 @@ from applier.telemetry.wording import count, time_text
 REPLAYS: Final = 4
 
 
-def run_demo(directory: DemoDirectory, history: History, report: DemoReport, live: LiveOptions | None = None) -> list[TableVerdict]:
-    """Run the demo in the directory and return the verdicts of the comparison at the end. ``live``: let the replica live until a signal."""
+def run_demo(
+    directory: DemoDirectory,
+    history: History,
+    report: DemoReport,
+    live: LiveOptions | None = None,
+    form: WireFormat = WireFormat.OPEN_PROTOCOL,
+) -> list[TableVerdict]:
+    """Run the demo in the directory and return the verdicts of the comparison at the end. ``live``: let the replica live until a signal.
+
+    ``form``: what the changefeed writes.
+    """
     directory.clear()
     try:
         volume = volume_of(history)
         report.upstream(volume, history.seed)
         # INDEX_VALUE: the rows of one transaction are spread over all partitions.
-        options = ProducerOptions(seed=history.seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS)
+        options = ProducerOptions(
+            seed=history.seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS, form=form
+        )
         with MockBroker() as broker:
             records = produce_log(Producer(history, options).log(), broker.bootstrap_servers)
-            report.feed(records, broker.bootstrap_servers, REPLAYS)
-            config = directory.write_config(broker.bootstrap_servers, None if live is None else live.port)
+            report.feed(records, broker.bootstrap_servers, REPLAYS, form)
+            config = directory.write_config(broker.bootstrap_servers, None if live is None else live.port, form.protocol)
             with open_sink(config.sink_settings()) as sink:
                 sink.migrate()
                 killed = _catch_up_until_killed(directory, history, sink, report, volume)
                 if killed is not None:
                     _resume(directory, sink, report, killed)
                 if live is not None:
-                    topic = LiveTopic(broker.bootstrap_servers)
+                    topic = LiveTopic(broker.bootstrap_servers, form)
                     replica = LiveReplica(files=directory, topic=topic, sink=sink, history=history, volume=volume)
                     return live_on(replica, live, LiveReport(report, directory, live.port))
         return compare(directory.replica, history, directory.oracle)

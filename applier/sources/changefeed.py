@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, SourceError
 from applier.model.position import MAX_TS, NO_TS, Offset, Place, Ts
+from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
@@ -19,12 +20,14 @@ from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
 from applier.sources.dump_text import open_text
-from applier.sources.formats import FORMATS
+from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.client import KafkaSource
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kit import AskedRecords, ChosenRecords, DeclaredStart, OriginOf, SourceAnswer
+from applier.sources.peek import read_whole
 from applier.sources.port import Decoder, LogDecoder, Source
+from applier.sources.ticdc.foreign_record import RecordProtocol, protocol_of
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
 
@@ -285,3 +288,23 @@ class TopicsView:
 def _ts_of(time_ms: int | None) -> Ts | None:
     """Return the least TSO of a millisecond."""
     return None if time_ms is None else later_by(NO_TS, time_ms)
+
+
+SHOWN_STREAMS: Final = 8
+"""How many partitions are looked at for a record."""
+
+
+def shown_protocol(settings: KafkaSettings) -> RecordProtocol | None:
+    """Return what the newest records of the topics seem to be; None: no record, of no known protocol, or Kafka does not answer."""
+    try:
+        with KafkaSource(settings, FORMATS[DEFAULT](REFUSED, EVERYTHING), TSO_TIMELINE, str) as source:
+            held = sorted((stream, extent) for stream, extent in source.listing().extents.items() if extent.end > extent.earliest)
+            newest = [RangeId(stream, Offset(extent.end - 1), extent.end) for stream, extent in held[:SHOWN_STREAMS]]
+            for _, records in read_whole(source.reader, newest):
+                for record in records:
+                    found = protocol_of(record.key, record.value)
+                    if found is not None:
+                        return found
+    except SourceError:
+        return None
+    return None

@@ -45,7 +45,7 @@ def test_what_a_selector_leaves_out_stays_as_it_was_loaded_from_a_dump(seed, tmp
     load_dump(world.history, start_ts, replica.url)
     assert replica.catch_up(start_ts=start_ts, accept_gap=True).checkpoint_ts == world.final_ts
     with closing(open_oracle("sqlite:///:memory:")) as oracle:
-        oracle.apply(seen_by_sink(world.history, world.options.images, start_ts=start_ts), world.final_ts)
+        oracle.apply(seen_by_sink(world.history, world.options.sent_images, start_ts=start_ts), world.final_ts)
         assert compare(oracle, replica.url) == []
 
 

@@ -1,6 +1,8 @@
 """``applier init`` writes a configuration that is read again, and never overwrites one."""
 
 import stat
+from itertools import islice
+from uuid import uuid4
 
 import pytest
 
@@ -8,10 +10,16 @@ from applier.cli import init as init_command
 from applier.cli import init as init_source
 from applier.cli.main import run
 from applier.config import load_config
+from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.kafka_log import produce_log
+from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
+from applier.demo.simulator.wire_format import WireFormat, WireOptions
+from applier.model.position import Stream
 from applier.sources.binlog.dump import place_of_dump
+from applier.sources.formats import FORMATS
 from tests.rig.dump_directory import TS, dumpling
 
-ANSWERS = ["--servers", "kafka:9092", "--topic", "cdc", "--topic", "^more_.*"]
+ANSWERS = ["--servers", "kafka:9092", "--topic", "cdc", "--topic", "^more_.*", "--protocol", "open-protocol"]
 
 
 @pytest.fixture
@@ -62,6 +70,7 @@ def test_a_terminal_is_asked(path, monkeypatch):
     answers = {"Kafka's brokers": "kafka:9092", "Topics, divided by commas": "a, b", "Name of the replica": "shop"}
     monkeypatch.setattr(init_command.sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(init_source.typer, "prompt", lambda question, default, **_: answers.get(question, default))
+    monkeypatch.setattr(init_source, "PEEK_S", 0.1)
     assert init(path) == 0
     settings = load_config(path, environment={})
     assert (settings.source.topics, settings.name, settings.sink.address) == (("a", "b"), "shop", init_command.URL)
@@ -155,4 +164,35 @@ def test_a_terminal_is_asked_for_the_kind_of_source(path, monkeypatch):
 def test_options_of_the_other_kind_are_refused(path, capsys, options, words):
     assert init(path, *options) == 2
     assert words in capsys.readouterr().err
+    assert not path.exists()
+
+
+def topic_of(servers, form, **wire):
+    topic = f"init-{uuid4().hex[:8]}"
+    options = ProducerOptions(seed=5, topic=topic, form=form, wire=WireOptions(**wire))
+    produce_log(islice(Producer(History(5, HistoryOptions(transactions=5)), options).log(), 40), servers)
+    return topic
+
+
+@pytest.mark.parametrize("form", [form for form in WireFormat if form.protocol in FORMATS])
+def test_the_protocol_is_that_of_the_topics_records(path, mock_kafka, capsys, form):
+    topic = topic_of(mock_kafka, form)
+    assert init(path, "--servers", mock_kafka, "--topic", topic, "--sink", "sqlite:///x.db") == 0
+    assert load_config(path, environment={}).source.protocol == form.protocol
+    assert "the records are" in capsys.readouterr().out
+
+
+def test_records_that_cannot_be_applied_leave_no_file(path, mock_kafka, capsys):
+    topic = f"init-{uuid4().hex[:8]}"
+    produce_log([LogRecord(Stream(topic, 0), None, b'{"isDdl": false, "es": 5, "data": null}', 1_000)], mock_kafka)
+    assert init(path, "--servers", mock_kafka, "--topic", topic, "--sink", "sqlite:///x.db") == 3
+    shown = capsys.readouterr().err
+    assert "the records are canal-json without enable-tidb-extension" in shown
+    assert "Set enable-tidb-extension=true in the changefeed's sink URI" in shown
+    assert not path.exists()
+
+
+def test_a_protocol_that_is_not_read_is_refused(path, capsys):
+    assert init(path, *ANSWERS[:-1], "maxwell", "--sink", "sqlite:///x.db") == 2
+    assert "'maxwell'" in capsys.readouterr().err
     assert not path.exists()
