@@ -156,9 +156,7 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the replica.")] = None,
     servers: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Kafka's brokers, divided by commas.")] = None,
     topics: Annotated[list[str] | None, typer.Option("--topic", metavar="T", help="Topic or pattern; repeat it for several.")] = None,
-    protocol: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Protocol of the changefeed. Default: what a record of the topics shows.")
-    ] = None,
+    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="Protocol of the changefeed. Default: that of a record.")] = None,
     primary: Annotated[
         str | None, typer.Option(metavar="URL", help="Instead of topics: server whose binlog is followed, without its password.")
     ] = None,
@@ -177,14 +175,7 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     # Before any question: the answers would be lost.
     _refuse_existing(config)
     options = SourceOptions(
-        servers=servers,
-        topics=topics,
-        protocol=protocol,
-        primary=primary,
-        start=start,
-        time_zone=time_zone,
-        dump=dump,
-        start_ts=start_ts,
+        servers=servers, topics=topics, protocol=protocol, primary=primary, start=start, time_zone=time_zone, dump=dump, start_ts=start_ts
     )
     draft = ConfigDraft(
         name=answer("Name of the replica", name, DEFAULT_NAME, asks=asks),
