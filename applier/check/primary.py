@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from applier.check.shared_facts import SharedFacts
@@ -12,12 +13,13 @@ from applier.model.events import FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
-from applier.mysql.grants import Grants, account_of, grant
+from applier.mysql.grants import EVERYWHERE, SHOWS_KEYS, Grants, account_of, grant
 from applier.planner.table_check import DifferenceKind, silent_change
 from applier.replica.sink_tables import NOT_EXECUTED
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
-from applier.sources.binlog.catalogue import SYSTEM_SCHEMAS, UpstreamCatalogue
+from applier.sources.binlog.catalogue import UpstreamCatalogue, chosen_tables
+from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.kit import BinlogKit
 from applier.sources.binlog.position import BinlogPosition, file_name
 from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of, lacks
@@ -38,14 +40,11 @@ KEYS: Final = "primary: foreign keys"
 OLDEST: Final = {True: (10, 5), False: (8, 0)}
 """Before these, a binlog does not say the names of columns."""
 TESTED: Final = ("10.11.", "9.7.")
-EVERYWHERE: Final = TableName("", "")
 NEEDED: Final = {
     "REPLICATION SLAVE": ("REPLICATION SLAVE",),
     "REPLICATION CLIENT": ("REPLICATION CLIENT", "BINLOG MONITOR", "SUPER"),
 }
 """Privilege -> the names under which SHOW GRANTS may list it. MariaDB calls the second one BINLOG MONITOR, and takes either name."""
-SHOWS_KEYS: Final = ("REFERENCES", "INSERT", "UPDATE", "DELETE", "ALTER", "INDEX", "DROP", "CREATE")
-"""Any of them shows a table's foreign keys. SELECT does not on MariaDB, and nobody says that something is hidden."""
 SHORT_S: Final = 24 * 3600
 """A retention below this is shorter than a night's trouble."""
 DAY_S: Final = 24 * 3600
@@ -69,7 +68,9 @@ def examine_primary(
             yield from _server_ids(server, settings, config.spark.buckets)
             if is_whole:
                 shared.set_tables(upstream_tables(server, config.source.selection()))
-                changes = UpstreamCatalogue(server, config.source.selection()).silent_changes()
+                changes = UpstreamCatalogue(
+                    server, config.source.selection(), partial(EventStream, settings, bodies=False)
+                ).silent_changes()
                 shared.set_silent_changes(changes)
                 yield from foreign_key_findings(config, changes)
                 yield from place_findings(settings, server, shared.progress(2 * patience_s), shared)
@@ -123,7 +124,7 @@ def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bo
         return True
     if any(grants.allows(known, EVERYWHERE) for known in SHOWS_KEYS):
         return False
-    return any(not any(grants.allows(known, name) for known in SHOWS_KEYS) for name in _chosen_tables(server, selection))
+    return any(not any(grants.allows(known, name) for known in SHOWS_KEYS) for name in chosen_tables(server, selection))
 
 
 def settings_findings(server: Server) -> Iterator[CheckFinding]:
@@ -174,13 +175,7 @@ def retention_finding(keeps_s: int) -> CheckFinding:
 
 def upstream_tables(server: Server, selection: TableSelection) -> frozenset[TableName]:
     """Return the tables that the replica will have, under the sink's names."""
-    return frozenset(map(selection.name, _chosen_tables(server, selection)))
-
-
-def _chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
-    rows = server.rows("tables", "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'")
-    names = [TableName(str(schema), str(table)) for schema, table in rows]
-    return [name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS and selection.has(name)]
+    return frozenset(map(selection.name, chosen_tables(server, selection)))
 
 
 def foreign_key_findings(config: Config, changes: Mapping[FoldedName, str]) -> Iterator[CheckFinding]:

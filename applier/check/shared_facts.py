@@ -25,6 +25,8 @@ class SharedFacts:
     """Where a new replica begins. Known when the progress is."""
     declared: str = ""
     """What the settings said when an operator declared the sink as loaded. Known when the progress is."""
+    is_loaded: bool = False
+    """Whether a load is recorded. Known when the progress is."""
     _progress: "Future[Progress | None]" = field(default_factory=Future)
     _tables: "Future[frozenset[TableName]]" = field(default_factory=Future)
     _silent_changes: "Future[Mapping[FoldedName, str]]" = field(default_factory=Future)

@@ -8,11 +8,12 @@ from applier.check.shared_facts import SharedFacts
 from applier.config import Config
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.finding import CheckFinding, of_error, ok, problem, warning
+from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
+from applier.replica.missing_tables import missing_at, refuse_missing
 from applier.replica.sink_tables import NOT_EXECUTED, TableGuard
 from applier.replica.starting_ts import LOAD, not_loaded, starting_ts
 from applier.sinks.kit import SinkDemand
@@ -22,12 +23,14 @@ from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
 from applier.sources.factory import kit_of
 from applier.telemetry.wording import count, named_some, named_text, one_line
+from applier.upstream.tables import lister_of
 
 REACHED: Final = "sink"
 BOOKKEEPING: Final = "sink: bookkeeping"
 REPLICA: Final = "sink: replica"
 BEGINNING: Final = "sink: initial state"
 TABLES: Final = "sink: tables"
+LISTED: Final = "sink: tables of upstream"
 NEWER: Final = "revision"
 """The fact of the error about bookkeeping tables of a newer applier."""
 NOT_LOADED: Final = "no dump is loaded: right only if upstream had no table when the changefeed began"
@@ -127,6 +130,7 @@ def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, d
             starting_ts(shared.start_ts, progress, dump),
             "" if dump is None else dump.declared_as,
         )
+        shared.is_loaded = dump is not None
         if progress is None:
             yield _initial_state(config, shared.start_ts, dump)
     except ApplierError as error:
@@ -138,7 +142,8 @@ def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> Che
     """Tell what the sink of a new replica holds at its start. An error: nobody has recorded it."""
     kit = kit_of(config.source_settings())
     if dump is not None:
-        whose = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
+        loaded = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
+        whose = "at a position where upstream had no table" if dump.is_empty else loaded
         return ok(BEGINNING, f"{whose}: {named_text(start_ts, kit.timeline())}")
     if start_ts or kit.names_start:
         return of_error(BEGINNING, not_loaded(start_ts))
@@ -204,9 +209,33 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, shared: Share
     missing = sorted(str(name) for name in expected if name.fold() not in present)
     absent = f"; {count(len(missing), 'other')} of upstream not there yet" if missing else ""
     yield ok(TABLES, f"the table check passes for {count(len(present), 'table')}{absent}")
-    # Topics show tables that have rows, and their CREATE may be in the same topics.
-    if missing and not known and upstream is not None:
-        yield warning(TABLES, f"the sink lacks {count(len(missing), 'table')} of upstream: {named_some(missing)}", LACKS_REMEDY)
+    yield from _missing(config, sink, overview, shared, missing if upstream is not None and not known else [])
+
+
+def _missing(config: Config, sink: Sink, overview: Overview | None, shared: SharedFacts, seen: list[str]) -> Iterator[CheckFinding]:
+    """Tell which tables of upstream the sink lacks at its position, as a run will. ``seen``: those that it lacks of upstream's of now."""
+    progress = None if overview is None else overview.progress
+    kit, upstream = kit_of(config.source_settings()), config.source.upstream_settings()
+    lister = lister_of(kit, upstream, config.source.selection(), None if progress is None else progress.source_state)
+    ts = shared.start_ts if progress is None else progress.checkpoint_ts
+    # Without a recorded load nobody says what the sink should have: the initial state is a finding of its own.
+    if overview is None or lister is None or not ts or (progress is None and not shared.is_loaded):
+        if seen:
+            yield warning(LISTED, f"the sink lacks {count(len(seen), 'table')} of upstream: {named_some(seen)}", LACKS_REMEDY)
+        return
+    try:
+        missing = missing_at(sink, lister, ts)
+    except ApplierError as error:
+        yield of_error(LISTED, error, level=Severity.WARNING)
+        return
+    if missing:
+        yield of_error(LISTED, refuse_missing(missing, ts))
+    elif missing is not None:
+        yield ok(LISTED, "the sink has the tables that upstream has at this position")
+    elif seen:
+        yield warning(LISTED, f"the sink lacks {count(len(seen), 'table')} of upstream: {named_some(seen)}", LACKS_REMEDY)
+    else:
+        yield ok(LISTED, "not compared: upstream does not say which tables it has at this position. A run compares later")
 
 
 def lacking_keys(links: Sequence[KeyLink] | None, changes: Mapping[FoldedName, str], accept: Acceptance) -> Iterator[CheckFinding]:

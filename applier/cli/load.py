@@ -88,11 +88,16 @@ def _print_result(config: Path, result: LoadResult, *, as_json: bool) -> None:
 
 
 def _declare(config: Path, directory: Path | None, given: Ts | None, *, as_json: bool) -> None:
-    dump = declare_loaded(read_config(config), directory, given)
+    dump, tables = declare_loaded(read_config(config), directory, given)
     if as_json:
-        print_json({"start_ts": dump.start_ts, "declared": True})
+        print_json({"start_ts": dump.start_ts, "declared": True, "empty": dump.is_empty, "tables": tables})
         return
-    print_line("recorded that the sink is loaded. Nothing was loaded or compared")
+    if dump.is_empty:
+        print_line("recorded that upstream has no table there")
+    elif tables is None:
+        print_line("recorded that the sink is loaded. Nothing was loaded or compared")
+    else:
+        print_line(f"recorded that the sink is loaded. It has all {count(tables, 'table')} of upstream; no rows were compared")
     _print_next(config, dump.start_ts)
 
 

@@ -2,7 +2,7 @@
 
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_l
 from applier.model.errors import RetryableSinkError
 from applier.model.position import NO_TS, Stream, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
+from applier.sinks.loaded_dump import InitialState
 from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
 from applier.sources.kit import LogStatus
 from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of
@@ -222,7 +223,7 @@ def _facts(status: ReplicaStatus, config: Path) -> Iterator[Fact]:
     yield Fact("replica", f"{status.replica} in {status.sink}")
     if status.sink_problem:
         yield Fact("sink", one_line(f"{status.sink_problem}. What follows is what the run says"), "bold red")
-    yield _checkpoint(status)
+    yield from _positions(status)
     if status.log is not None:
         yield from _log(status.log)
     if status.streams and status.has_topics:
@@ -254,6 +255,26 @@ def _checkpoint(status: ReplicaStatus) -> Fact:
     checkpoint_ts = progress.checkpoint_ts if progress is not None else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
     lag = "" if status.lag_s is None else f", {duration(abs(status.lag_s))} {'behind' if status.lag_s >= 0 else 'in the future'}"
     return Fact("checkpoint", f"{place_text(checkpoint_ts, status.timeline)}{lag}")
+
+
+_INITIAL: Final[Mapping[InitialState, str]] = {
+    InitialState.LOADED: "a dump that applier load has loaded",
+    InitialState.DECLARED: "declared as loaded by other programs",
+    InitialState.EMPTY: "upstream had no table",
+    InitialState.LOADING: "a part of a dump: its load runs, or has failed",
+}
+
+
+def _positions(status: ReplicaStatus) -> Iterator[Fact]:
+    """Say where the replica is, and what the sink held when it began."""
+    yield _checkpoint(status)
+    dump, progress = status.overview.loaded, status.overview.progress
+    if dump is not None:
+        at = place_text(dump.start_ts, status.timeline)
+        yield Fact("began with", one_line(f"{_INITIAL[dump.kind]}, at {at}, recorded by {dump.loaded_by}"))
+    elif progress is not None:
+        taken = "" if progress.start_ts else ": the source is taken to hold all that upstream ever had"
+        yield Fact("began with", f"no load is recorded{taken}")
 
 
 def _log(log: LogStatus) -> Iterator[Fact]:

@@ -65,6 +65,16 @@ class Grants:
         )
 
 
+EVERYWHERE: Final = TableName("", "")
+SHOWS_KEYS: Final = ("REFERENCES", "INSERT", "UPDATE", "DELETE", "ALTER", "INDEX", "DROP", "CREATE")
+"""Any of them shows a table and its foreign keys. SELECT does not show the keys on MariaDB, and nobody says that something is hidden."""
+
+
+def shows_all_tables(grants: Grants) -> bool:
+    """Return whether the server shows the user every table: a privilege on all schemas does."""
+    return any(grants.allows(known, EVERYWHERE) for known in ("SELECT", *SHOWS_KEYS))
+
+
 def grant(privileges: Iterable[str], schema: str, user: str, host: str) -> str:
     """Write the GRANT of privileges on all tables of a schema; '' for those of the whole server."""
     return f"GRANT {', '.join(privileges)} ON {all_tables(schema) if schema else '*.*'} TO {account(user, host)}"

@@ -468,7 +468,28 @@ class UpstreamKeys:
     """By column."""
 
 
-class UpstreamTables(Protocol):
+class ListedTables(NamedTuple):
+    """Upstream's chosen tables at one position, each with its name in the sink. There may be others."""
+
+    names: Mapping[TableName, TableName]
+    is_exact: bool = True
+    """Whether no DDL of later may have changed the list."""
+    is_whole: bool = True
+    """Whether it is exact, and upstream shows every table to the user."""
+
+
+class TableLister(Protocol):
+    """Lists upstream's tables. Driver side."""
+
+    def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
+        """Return tables that upstream has at a position; None: it cannot tell. ApplierError: it does not answer, or refuses.
+
+        ``settled``: tables whose own statements of now are waited for first, so that a CREATE that runs has its event in the log.
+        """
+        ...
+
+
+class UpstreamTables(TableLister, Protocol):
     """Answers for upstream's tables under the names that they have in the sink. Driver side; SourceError: upstream does not answer."""
 
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:

@@ -17,7 +17,7 @@ from applier.model.errors import InvariantViolation
 from applier.model.position import Ts
 from applier.planner import STOP, QuarantinePolicy
 from applier.planner.keyless import EqualRowsRule
-from applier.planner.table_check import Acceptance
+from applier.planner.table_check import Acceptance, TableLister
 from applier.replica.shutdown import Shutdown
 from applier.sinks.port import Sink
 from applier.sources.port import Source
@@ -68,6 +68,13 @@ class Components:
     source: Source
     sink: Sink
     runner: Runner
+    lister: TableLister | None = None
+    """What lists upstream's tables, where the source itself does not."""
+
+    @property
+    def upstream_lister(self) -> TableLister | None:
+        """What lists upstream's tables; None: nobody can."""
+        return self.lister or self.source.upstream_tables
 
     def state_at(self, ts: Ts) -> str | None:
         """Return what the source must be told to resume at this checkpoint; None: nothing beside the stored offsets."""

@@ -110,6 +110,10 @@ class Engine:
         if error is not None:
             raise error
 
+    def check_tables(self) -> None:
+        """Look for tables of upstream that the sink lacks, unless this run has. NeedsOperator names them."""
+        self._state.missing.check(self.progress.checkpoint_ts)
+
     def close(self) -> None:
         """Start no more work; the runner's end ends what runs."""
         self._lanes.close()
@@ -123,6 +127,7 @@ class Engine:
         # A topic may be recreated while the run waits: for the database, in a long ALTER, for Kafka itself. Unchecked, the new
         # topic would be read at the old offsets, and its rows below them would be lost.
         self._state.topics.check_if_due(self.progress.topic_ids)
+        self._state.missing.check_if_due(self.progress.checkpoint_ts)
         is_begun = self._lanes.read_ahead()
         try:
             is_begun |= self._perform_due_steps()

@@ -21,6 +21,7 @@ from applier.model.rejected_event import RejectedEvent
 from applier.model.remedy import Remedy
 from applier.model.segment import is_past, passed_with
 from applier.replica.context import RunContext
+from applier.replica.missing_tables import MissingTables
 from applier.replica.recovery import Recovery, checkpoint_mismatch, unknown_write
 from applier.replica.segment_writer import PartitionGrowth, RepeatLog
 from applier.replica.sink_tables import SinkTables
@@ -252,6 +253,7 @@ class ReplicaState:
         self._run = run
         components, settings = run.components, run.settings
         self.tables = SinkTables(components.sink, settings.accept, run.watcher.note, components.source.upstream_tables)
+        self.missing = MissingTables(components.sink, components.upstream_lister)
         self.topics = TopicIdentity(components.source.topics)
         self.quarantine = QuarantineRules(components.sink.bookkeeping.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()

@@ -34,6 +34,7 @@ from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.snapshot_session import SessionZone
+from applier.upstream.tables import TidbTables
 
 
 def decoder_for(config: Config) -> Decoder:
@@ -104,13 +105,19 @@ def open_components(config: Config, settings: SourceSettings, sink_settings: Sin
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))
         try:
             with timeline_used(source.timeline):
-                yield Components(source, sink, runner)
+                yield Components(source, sink, runner, _tidb_tables(config, source))
         except ApplierError as error:
             # It is shown and stored outside of the run.
             error.timeline = source.timeline
             raise
         finally:
             runner.close()
+
+
+def _tidb_tables(config: Config, source: Source) -> TidbTables | None:
+    """Return what lists the tables of upstream's TiDB; None: it is not configured, or the source lists its own."""
+    upstream = config.source.upstream_settings()
+    return None if upstream is None or source.upstream_tables is not None else TidbTables(upstream, config.source.selection())
 
 
 def _start_spark(config: Config, source: Source, watcher: Watcher) -> SparkRunner:

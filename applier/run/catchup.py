@@ -104,6 +104,7 @@ class Catchup:
         engine.save_progress(is_last=True)
         self._monitor.worked(*Side)
         self._components.sink.finish_ddls()
+        engine.check_tables()
         return self._result()
 
     def _check_moved(self, listing: Listing) -> None:

@@ -5,7 +5,7 @@ DDLs of routed tables come out of it with the sink's names. So nothing behind a 
 """
 
 from applier.selection.ddl_selection import select_ddl
-from applier.selection.locations import Changes, Locations, moves_of
+from applier.selection.locations import LEFT_OUT, Changes, Locations, moves_of
 from applier.selection.selection import (
     COPIES,
     EVERYTHING,
@@ -23,6 +23,7 @@ __all__ = [
     "COPIES",
     "EVERYTHING",
     "LEFTOVERS",
+    "LEFT_OUT",
     "Changes",
     "EventFilter",
     "Locations",

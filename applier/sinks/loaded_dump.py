@@ -2,12 +2,29 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from applier.model.position import Ts
 
 DECLARED: Final = "declared"
 """The loader of a dump that the operator has loaded with other programs, and says so."""
+
+EMPTY: Final = "empty"
+"""The loader of an upstream that had no table at the position: there was nothing to load."""
+
+
+class InitialState(StrEnum):
+    """What a sink held when its replica began."""
+
+    LOADED = "loaded"
+    """A dump that ``applier load`` has loaded."""
+    DECLARED = DECLARED
+    """What other programs have loaded, as the operator says."""
+    EMPTY = EMPTY
+    """Nothing: upstream had no table."""
+    LOADING = "loading"
+    """A part of a dump: its load runs, or has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +48,20 @@ class LoadedDump:
 
     @property
     def is_declared(self) -> bool:
-        """Whether other programs have loaded it."""
-        return self.loader == DECLARED
+        """Whether the operator has recorded it, and ``applier load`` has loaded nothing."""
+        return self.loader in {DECLARED, EMPTY}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether upstream had no table at the position."""
+        return self.loader == EMPTY
+
+    @property
+    def kind(self) -> InitialState:
+        """Who has recorded what the sink held."""
+        if not self.is_whole:
+            return InitialState.LOADING
+        return InitialState(self.loader) if self.is_declared else InitialState.LOADED
 
     @property
     def declared_as(self) -> str:

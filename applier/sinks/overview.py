@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from applier.sinks.ledger_entry import LedgerEntry
+from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
 
 
@@ -84,3 +85,5 @@ class Overview:
     """How the replica's last run has ended; None while one runs, or if it died without a word."""
     pause: Pause | None = None
     """None: the replica is not paused."""
+    loaded: LoadedDump | None = None
+    """What the sink held when the replica began; None: nobody has recorded it."""

@@ -92,6 +92,10 @@ class Sink(Protocol):
         """Describe the sink's tables; missing ones are left out."""
         ...
 
+    def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        """Return those of the names that a table or a view has. May be asked for all tables of upstream at once: names alone are read."""
+        ...
+
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         """Examine the sink's tables, views and the like for the table check; missing ones are left out.
 

@@ -165,9 +165,9 @@ class ChangefeedKit:
         made = FORMATS[self.settings.protocol](WholeRowSources(claims=store, lookup=lookup), selection)
         return made.in_log(KafkaRangeReader(self.settings)) if isinstance(made, LogDecoder) else made
 
-    def upstream_tables(self, selection: TableSelection) -> None:
+    def upstream_tables(self, selection: TableSelection, state: str | None = None) -> None:
         """Nothing: the flags of the wire show the keys."""
-        del selection
+        del selection, state
 
     def timeline(self, state: str | None = None) -> Timeline:
         """A TSO holds its time."""

@@ -100,6 +100,8 @@ class DeclaredStart(NamedTuple):
     start_ts: Ts
     told: str
     timeline: Timeline
+    is_end: bool = False
+    """Whether the settings name the end of the source: asked later, it is a later one."""
 
 
 class SourceKit(Protocol):
@@ -135,8 +137,11 @@ class SourceKit(Protocol):
         """
         ...
 
-    def upstream_tables(self, selection: TableSelection) -> UpstreamTables | None:
-        """Return what answers for upstream's tables, where the source's server is upstream. It connects when it is first asked."""
+    def upstream_tables(self, selection: TableSelection, state: str | None = None) -> UpstreamTables | None:
+        """Return what answers for upstream's tables, where the source's server is upstream. It connects when it is first asked.
+
+        ``state``: that of the replica whose positions are asked about; None: of one that has not begun.
+        """
         ...
 
     # --- positions -------------------------------------------------------------------------------------------------

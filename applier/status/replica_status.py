@@ -196,6 +196,7 @@ def as_object(status: ReplicaStatus) -> dict[str, Any]:
         "checkpoint_time": _time_of(checkpoint_ts, status.timeline),
         "lag_s": rounded(status.lag_s),
         "start_ts": progress.start_ts if progress else NO_TS,
+        "initial_state": _initial_state(overview),
         "epoch": progress.fence.epoch if progress else None,
         "updated_at": overview.updated_at.isoformat(timespec="milliseconds") if overview.updated_at else None,
         "watermark": status.watermark,
@@ -236,6 +237,19 @@ def _owner(overview: Overview) -> dict[str, Any] | None:
         "epoch": view.owner.epoch,
         "since": view.owner.started_at.isoformat(timespec="seconds"),
         "silent_s": round(view.silent_s, 1),
+    }
+
+
+def _initial_state(overview: Overview) -> dict[str, Any] | None:
+    dump = overview.loaded
+    if dump is None:
+        return None
+    return {
+        "kind": str(dump.kind),
+        "start_ts": dump.start_ts,
+        "source": dump.directory,
+        "recorded_by": dump.loaded_by,
+        "recorded_at": dump.ended_at.isoformat(timespec="seconds") if dump.ended_at else None,
     }
 
 

@@ -187,6 +187,8 @@ def test_reads_do_not_wait_for_a_writer(replica: DatabaseReplica) -> None:
 def test_what_the_sink_has_is_described_and_the_rest_left_out(replica: DatabaseReplica) -> None:
     nope = TableName(SHOP, "nope")
     assert list(replica.sink.describe([TABLE, nope])) == list(replica.sink.examine([TABLE, nope])) == [TABLE.fold()]
+    assert replica.sink.present([TABLE, nope]) == {TABLE.fold()}
+    assert replica.sink.present([]) == frozenset()
     assert replica.sink.tables_with_rows([TABLE, nope]) == frozenset()
     replica.write(replica.replaces("(1,'a')"))
     assert replica.sink.tables_with_rows([TABLE, nope]) == {TABLE.fold()}

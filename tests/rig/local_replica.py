@@ -9,7 +9,7 @@ from applier.coordinator.policy import RowPolicy
 from applier.model.position import NO_TS, Ts
 from applier.planner import QuarantinePolicy
 from applier.planner.keyless import EqualRows, EqualRowsRule
-from applier.planner.table_check import Acceptance, DifferenceKind
+from applier.planner.table_check import Acceptance, DifferenceKind, TableLister
 from applier.replica.context import Components, EngineSettings
 from applier.replica.shutdown import Shutdown
 from applier.run.catchup import Catchup, CatchupOptions, CatchupResult
@@ -60,6 +60,8 @@ class Replica:
     writes_keyless: bool = False
     equal_rows: EqualRows = EqualRows.STOP
     equal_rows_of: dict[str, EqualRows] = field(default_factory=dict)
+    lister: TableLister | None = None
+    """What lists upstream's tables, where the source does not."""
     rows: RowPolicy | None = None
     """``consistency = "row"``."""
     new_runner: type[LocalRunner] = LocalRunner
@@ -99,7 +101,7 @@ class Replica:
         with open_sink(self.sink_settings()) as sink:
             self.runner = runner = self.new_runner(lambda: self.source.reader, self.source.decoder)
             declare_loaded(sink, self.source, start_ts)
-            catchup = Catchup(Components(self.source, self.wrap(sink), runner), settings, Monitor(self.observer))
+            catchup = Catchup(Components(self.source, self.wrap(sink), runner, self.lister), settings, Monitor(self.observer))
             result = catchup.run(start_ts=Ts(start_ts), options=CatchupOptions(**options))
             self.left_cached = runner.cached_ranges
             return result
@@ -109,7 +111,7 @@ class Replica:
         with open_sink(self.sink_settings()) as sink:
             self.runner = self.new_runner(lambda: self.source.reader, self.source.decoder)
             declare_loaded(sink, self.source)
-            components = Components(self.source, self.wrap(sink), self.runner)
+            components = Components(self.source, self.wrap(sink), self.runner, self.lister)
             self.monitor = Monitor(self.observer, self.monitored)
             daemon = Daemon(components, self.settings(), self.monitor, shutdown)
             try:

@@ -93,6 +93,7 @@ class Tidb:
         self.is_shared = False
         """Whether a proxy gives each statement to any session: what one sets, another one reads."""
         self.denied: set[tuple[str, str]] = set()
+        self.grants = ["GRANT SELECT ON *.* TO 'reader'@'%'"]
         self.variables = dict(VARIABLES)
         self.answers: Answers = lambda _sql, _snapshot: None
         self.before_each: Callable[[str], None] = lambda _sql: None
@@ -203,7 +204,13 @@ class TidbSession(Session):
     async def handle_query(self, sql: str, attrs: dict[str, str]) -> Any:
         self._upstream.asked.append(Asked(self.snapshot, sql))
         self._upstream.before_each(sql)
-        for answer in (self._to_session, self._to_show, lambda text: self._upstream.answers(text, self.snapshot), self._to_select):
+        for answer in (
+            self._to_session,
+            self._to_show,
+            self._to_catalogue,
+            lambda text: self._upstream.answers(text, self.snapshot),
+            self._to_select,
+        ):
             if (found := answer(sql.strip())) is not None:
                 return found
         raise MysqlError(f"the test's TiDB has no answer to {sql}", PARSE_ERROR)
@@ -263,6 +270,21 @@ class TidbSession(Session):
             unique = table.unique_at(self.snapshot)
             return [("0", name, str(place), column) for name, columns in unique.items() for place, column in enumerate(columns, 1)], _INDEX
         return None
+
+    def _to_catalogue(self, sql: str) -> Any:
+        """Answer for the tables of the snapshot, unless the test does."""
+        if self._upstream.answers(sql, self.snapshot) is not None:
+            return None
+        there = {name: table for name, table in self._upstream.tables.items() if table.columns_at(self.snapshot) is not None}
+        if sql == "SHOW GRANTS":
+            return [(grant,) for grant in self._upstream.grants], ["Grants for reader@%"]
+        if " FROM information_schema.TABLES " in sql:
+            return [name for name in there if name not in self._upstream.denied], ["TABLE_SCHEMA", "TABLE_NAME"]
+        if " FROM information_schema.STATISTICS " not in sql:
+            return None
+        keys = [(name, index, columns) for name, table in there.items() for index, columns in table.unique_at(self.snapshot).items()]
+        names = ["TABLE_SCHEMA", "TABLE_NAME", "INDEX_NAME", "NULLABLE"]
+        return [(*name, index, "" if index == "PRIMARY" else "YES") for name, index, columns in keys for _ in columns], names
 
     def _table(self, schema: str, name: str) -> TableVersions:
         if (schema, name) in self._upstream.denied:

@@ -73,6 +73,10 @@ class VaultSink(SqlSink):
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
         return self.read(lambda connection: catalogue.describe(raw(connection), tables), "")
 
+    def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        there = self.read(lambda connection: {table.fold() for table in catalogue.names_of(raw(connection))}, "")
+        return frozenset({table.fold() for table in tables} & there)
+
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         return {folded: SinkTable(name=TableName(found.schema, found.table)) for folded, found in self.describe(tables).items()}
 

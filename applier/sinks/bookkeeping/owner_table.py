@@ -154,7 +154,7 @@ class LoadedDumpStore:
 
     def read(self) -> LoadedDump | None:
         """Return the dump that this replica begins from; None: there is none."""
-        return self.transactions.read(self._read, "reading about the loaded dump")
+        return self.transactions.read(lambda connection: read_loaded(connection, self.bookkeeping), "reading about the loaded dump")
 
     def begin(self, dump: LoadedDump) -> None:
         """Store that a load begins, in place of an earlier one."""
@@ -191,15 +191,17 @@ class LoadedDumpStore:
     def _end(self, connection: Connection) -> None:
         self.bookkeeping.run(connection, "loaded_dump_end")
 
-    def _read(self, connection: Connection) -> LoadedDump | None:
-        row = self.bookkeeping.run(connection, "loaded_dump_read").one_or_none()
-        if row is None:
-            return None
-        return LoadedDump(
-            start_ts=Ts(int(row.start_ts)),
-            directory=row.directory,
-            loader=row.loader,
-            loaded_by=row.loaded_by,
-            began_at=as_datetime(row.began_at),
-            ended_at=as_datetime(row.ended_at) if row.state == DONE else None,
-        )
+
+def read_loaded(connection: Connection, bookkeeping: Bookkeeping) -> LoadedDump | None:
+    """Read the dump that this replica begins from."""
+    row = bookkeeping.run(connection, "loaded_dump_read").one_or_none()
+    if row is None:
+        return None
+    return LoadedDump(
+        start_ts=Ts(int(row.start_ts)),
+        directory=row.directory,
+        loader=row.loader,
+        loaded_by=row.loaded_by,
+        began_at=as_datetime(row.began_at),
+        ended_at=as_datetime(row.ended_at) if row.state == DONE else None,
+    )

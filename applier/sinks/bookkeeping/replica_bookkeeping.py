@@ -17,7 +17,7 @@ from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.migration import check
-from applier.sinks.bookkeeping.owner_table import LoadedDumpStore, OwnerRow, OwnerTable, PauseStore, read_pause
+from applier.sinks.bookkeeping.owner_table import LoadedDumpStore, OwnerRow, OwnerTable, PauseStore, read_loaded, read_pause
 from applier.sinks.bookkeeping.progress_table import ProgressTable
 from applier.sinks.bookkeeping.quarantine import Quarantine, QuarantineStore
 from applier.sinks.bookkeeping.replica_tables import ReplicaStore
@@ -44,6 +44,7 @@ def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[Owner
         quarantined=Quarantine(books).count(connection),
         last_end=RunEndTable(books).read(connection),
         pause=read_pause(connection, books),
+        loaded=read_loaded(connection, books),
     )
 
 

@@ -13,7 +13,7 @@ from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.mysql import catalogue
 from applier.mysql.errors import translate
-from applier.mysql.names import SYSTEM_SCHEMAS
+from applier.mysql.names import SYSTEM_SCHEMAS, spellings
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
 from applier.planner.catalogue import TableDescription
@@ -140,6 +140,10 @@ class MysqlSink(SqlSink):
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
         """Describe the sink's tables; missing ones are left out."""
         return self.read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
+
+    def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        """Return those of the names that a table or a view has."""
+        return self.read(lambda connection: frozenset(spellings(connection, tables)), "reading the names of tables")
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         """Examine the sink's tables for the table check; missing ones are left out."""

@@ -133,6 +133,11 @@ class SqliteSink(SqlSink):
         with snapshot(self._engine, self._path) as connection:
             return catalogue.describe(raw(connection), tables)
 
+    def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
+        """Return those of the names that a table or a view has."""
+        with snapshot(self._engine, self._path) as connection:
+            return frozenset({table.fold() for table in tables} & catalogue.find_objects(raw(connection)).keys())
+
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
         """Examine the sink's tables for the table check; missing ones are left out."""
         with snapshot(self._engine, self._path) as connection:

@@ -7,16 +7,28 @@ Of excluded tables (the server's own schemas, and tables that are not selected) 
 metadata of such a table stops a replica.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Final
 
-from applier.model.errors import NeedsOperator
+from sqlalchemy.exc import SQLAlchemyError
+
+from applier.model.errors import NeedsOperator, SourceError
 from applier.model.events import FoldedName, RowOperation, TableName
+from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import COLUMNS, INDEX_PARTS, CatalogueView, Row, read_view
-from applier.planner.table_check import UpstreamKeys
+from applier.mysql.errors import DENIED, code_of
+from applier.mysql.grants import Grants, shows_all_tables
+from applier.mysql.names import quote_table
+from applier.mysql.session import ServerSession, execute_text, read_rows
+from applier.planner.table_check import ListedTables, UpstreamKeys
 from applier.selection import SelectedTable, TableSelection
-from applier.sources.binlog.server import Server
+from applier.sources.binlog.position import BinlogPosition
+from applier.sources.binlog.scan import EventFeed
+from applier.sources.binlog.server import LogEnd, Server
+from applier.sources.binlog.walk import SchemaChanges, changes_until
 
 SYSTEM_SCHEMAS: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
 """Folded names."""
@@ -36,6 +48,7 @@ def excluded(name: TableName, selection: TableSelection) -> SelectedTable | None
 
 
 _TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
+_OWN_ROWS: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
 _ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
 _FOLDS: Final = "SELECT @@GLOBAL.lower_case_table_names"
 _ALIKE_REMEDY: Final = Remedy(
@@ -51,14 +64,31 @@ _ACTIONS: Final = (
     " FROM information_schema.REFERENTIAL_CONSTRAINTS"
 )
 _ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
+MOST_WALKED_BYTES: Final = 64 << 20
+"""So much of the log is looked through for DDLs behind a position: about a second."""
+LOCK_WAIT_S: Final = 2
+"""A table that a statement holds for longer makes the list worthless for now."""
+_UNKNOWN: Final = frozenset({1049, 1146})
 _LOGGED: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedLog:
+    """The log that positions are of. ``place_of`` returns a boundary up to which all is applied at a checkpoint; None: not known."""
+
+    server: str
+    generation: int = 0
+    base_name: str = ""
+    place_of: Callable[[Ts], int | None] = int
 
 
 class UpstreamCatalogue:
     """Implements ``UpstreamTables`` on the server. Not thread-safe."""
 
-    def __init__(self, server: Server, selection: TableSelection) -> None:
-        self._server, self._selection = server, selection
+    def __init__(self, server: Server, selection: TableSelection, open_feed: Callable[[str, int], EventFeed]) -> None:
+        """``open_feed`` opens a feed of a log's base name at a place."""
+        self._server, self._selection, self._open_feed = server, selection, open_feed
+        self._followed: FollowedLog | None = None
         self._names: dict[FoldedName, TableName] | None = None
         self._changes: dict[FoldedName, str] | None = None
         self._folds: bool | None = None
@@ -66,6 +96,63 @@ class UpstreamCatalogue:
     def forget(self) -> None:
         """Forget what was answered."""
         self._names = self._changes = None
+
+    def follow(self, log: FollowedLog) -> None:
+        """Take positions as those of this log from now on."""
+        self._followed = log
+
+    def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
+        """List the tables of now, without those that a DDL since ``ts`` may be about: the log shows them."""
+        log = self._followed or FollowedLog(self._server.identity())
+        place = log.place_of(ts)
+        if place is None or not self._is_in(log, place):
+            return None
+        tables, end = self._tables_of_now(settled), self._server.end()
+        # The end is asked for behind the list: what the list shows is logged before, unless its CREATE still runs.
+        changes = None if end is None or log.base_name not in {"", end.base_name} else self._changes_between(place, end)
+        # Another server may have taken its place while it was asked.
+        if changes is None or self._server.identity() != log.server:
+            return None
+        # What an event filter concerns may lack its table.
+        filters = [one.tables for one in self._selection.event_filters]
+        names = [name for name in tables if not (changes.may_name(name) or any(one.has(name) for one in filters))]
+        is_exact = not changes.words
+        is_whole = is_exact and not filters and shows_all_tables(self._grants())
+        return ListedTables({name: self._selection.name(name) for name in names}, is_exact, is_whole)
+
+    def _grants(self) -> Grants:
+        return Grants(str(row[0]) for row in self._server.rows("privileges", "SHOW GRANTS"))
+
+    def _tables_of_now(self, settled: Collection[TableName]) -> list[TableName]:
+        def work(session: ServerSession) -> list[tuple[object, ...]]:
+            # MariaDB's list waits for a CREATE TABLE ... SELECT, which may last for hours.
+            execute_text(session, f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}")
+            try:
+                for name in settled:
+                    _wait_for(session, name)
+                return read_rows(session, _OWN_ROWS)
+            finally:
+                execute_text(session, "SET SESSION lock_wait_timeout = DEFAULT")
+
+        return _chosen(self._server.ask("listing the tables", work), self._selection)
+
+    def _is_in(self, log: FollowedLog, place: int) -> bool:
+        """Whether this server has the log, and the place is not far from its end."""
+        at = BinlogPosition.of(place)
+        if at.generation != log.generation or self._server.identity() != log.server:
+            return False
+        sizes = {file.number: file.size for file in self._server.files() if file.number >= at.file}
+        return at.file in sizes and sum(sizes.values()) - at.position <= MOST_WALKED_BYTES
+
+    def _changes_between(self, place: int, end: LogEnd) -> SchemaChanges | None:
+        upto = BinlogPosition(BinlogPosition.of(place).generation, end.number, end.position).number
+        if upto <= place:
+            return SchemaChanges() if upto == place else None
+        try:
+            with closing(self._open_feed(end.base_name, place)) as feed:
+                return changes_until(feed, upto)
+        except SourceError:
+            return None  # not known: as when no server id is free
 
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
         """Ask for all tables at once; of a few the server opens no others."""
@@ -131,6 +218,26 @@ class UpstreamCatalogue:
             for name in (child, TableName(parent_schema, parent)):
                 found.setdefault(self._selection.name(name).fold(), what)
         return found
+
+
+def chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
+    """Return the tables with rows of their own that the replica has, under upstream's names; those that the user may see."""
+    return _chosen(server.rows("listing the tables", _OWN_ROWS), selection)
+
+
+def _chosen(rows: Iterable[tuple[object, ...]], selection: TableSelection) -> list[TableName]:
+    names = [TableName(str(schema), str(table)) for schema, table in rows]
+    return sorted(name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS and selection.has(name))
+
+
+def _wait_for(session: ServerSession, name: TableName) -> None:
+    """Wait until no statement holds the table exclusively: then its CREATE has ended, and is logged if it ever is."""
+    try:
+        read_rows(session, f"SHOW CREATE TABLE {quote_table(name.schema, name.table)}")
+    except SQLAlchemyError as error:
+        # Dropped since, or the user may not see more than its name.
+        if code_of(error) not in _UNKNOWN | DENIED:
+            raise
 
 
 def _keys(parts: Iterable[Row], columns: Iterable[Row]) -> UpstreamKeys:

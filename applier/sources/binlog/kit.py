@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +15,10 @@ from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
-from applier.sources.binlog.catalogue import UpstreamCatalogue
+from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.dump import as_of_log, start_of_dump
+from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.place import GTIDS
@@ -164,9 +166,13 @@ class BinlogKit:
         del claim_check, lookup
         return BinlogDecoder(selection)
 
-    def upstream_tables(self, selection: TableSelection) -> UpstreamCatalogue:
+    def upstream_tables(self, selection: TableSelection, state: str | None = None) -> UpstreamCatalogue:
         """Return the server's catalogue."""
-        return UpstreamCatalogue(Server(self.settings), selection)
+        catalogue = UpstreamCatalogue(Server(self.settings), selection, partial(EventStream, self.settings, bodies=False))
+        stored = read_state(state)
+        if stored is not None:
+            catalogue.follow(FollowedLog(stored.server, stored.generation, stored.base_name, lambda _: stored.place))
+        return catalogue
 
     def timeline(self, state: str | None = None) -> StoredTimeline:
         """Return what the state tells of positions."""
@@ -264,7 +270,7 @@ class BinlogKit:
                 remedy=Remedy("dump.give-place-or-dump", "Set source.start to the place, or give the dump"),
             )
         start_ts, state = _position_of(self.settings)
-        return DeclaredStart(start_ts, told_by(self.settings.start, state), StoredTimeline.of(state))
+        return DeclaredStart(start_ts, told_by(self.settings.start, state), StoredTimeline.of(state), is_end=self.settings.start == "now")
 
     @property
     def dumped_ddl(self) -> Callable[[DdlEvent, str], DdlEvent]:

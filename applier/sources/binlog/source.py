@@ -10,7 +10,7 @@ from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Cut, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.remedy import Remedy
-from applier.sources.binlog.catalogue import UpstreamCatalogue
+from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
@@ -67,7 +67,7 @@ class BinlogSource:
     def __init__(self, settings: BinlogSettings, decoder: BinlogDecoder) -> None:
         self._settings, self._decoder = settings, decoder
         self._server = Server(settings)
-        self._catalogue = UpstreamCatalogue(self._server, decoder.selection)
+        self._catalogue = UpstreamCatalogue(self._server, decoder.selection, self._open_feed)
         self._finder = PlaceFinder(self._server, self._open_feed)
         self._timeline = BinlogTimeline()
         self._place: LogPlace | None = None
@@ -166,6 +166,17 @@ class BinlogSource:
             self._keeper = XaKeeper.resumed(stored.xa, log, place.beginning.place, state.kept_places.values())
         self._scan = Scan(ScanSession(self._settings, place), place.beginning).start()
         self._timeline.follow(self._scan, place.generation, place.base_name)
+        self._catalogue.follow(FollowedLog(place.server, place.generation, place.base_name, self._place_of))
+
+    def _place_of(self, ts: Ts) -> int | None:
+        """Return a boundary up to which everything is applied at a checkpoint; None: the scan does not know it."""
+        if self._scan is None:
+            return None
+        with self._scan.journal() as journal:
+            if journal.beginning <= ts <= journal.last:
+                return journal.boundary_at(ts)
+            # The checkpoint of the DDL right before.
+            return journal.beginning if ts == journal.beginning - 1 else None
 
     def _is_there(self, checkpoint_ts: Ts) -> bool:
         if self._scan is None or not self._scan.is_well:

@@ -7,17 +7,29 @@ its last executed GTID is executed, and nothing after it is. A greater number of
 numbers have gone back: then nothing is certain.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from applier.model.errors import SourceError
+from applier.model.events import TableName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.remedy import Remedy
-from applier.sources.binlog.event import HEARTBEATS
+from applier.sources.binlog.event import (
+    HEARTBEATS,
+    INCIDENT,
+    MARIADB_QUERY_COMPRESSED,
+    QUERY,
+    BinlogEvent,
+    payload_events,
+    plain_event,
+    sql_of,
+)
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.gtid_set import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
@@ -141,6 +153,41 @@ _BOUNDARY: Final = Remedy(
     "Give a place where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such places",
 )
 
+STATEMENTS: Final = frozenset({QUERY, MARIADB_QUERY_COMPRESSED})
+_FIRST_EVENTS: Final = 3
+"""The statement of a compressed CREATE TABLE ... SELECT is one of so many events."""
+_WORDS: Final = re.compile(r"[0-9a-z_$]+")
+_OF_ROWS: Final = frozenset(
+    {"begin", "commit", "rollback", "savepoint", "release", "xa", "insert", "update", "delete", "replace", "load", "set", "truncate"}
+)
+_OF_SERVER: Final = frozenset({"grant", "revoke", "analyze", "flush", "optimize", "repair", "check"})
+_ACCOUNTS: Final = frozenset({"user", "role"})
+
+
+@dataclass(slots=True)
+class SchemaChanges:
+    """The words of DDLs: which tables they may have created, dropped or renamed. Read as text, so any form of statement counts."""
+
+    words: set[str] = field(default_factory=set)
+    words_of_schemas: set[str] = field(default_factory=set)
+    """Those of statements about whole schemas."""
+
+    def add(self, sql: bytes) -> None:
+        """Add a statement, unless it makes and removes no table."""
+        words = _WORDS.findall(sql.decode("utf-8", "replace").casefold())
+        if not words or words[0] in _OF_ROWS | _OF_SERVER or not _ACCOUNTS.isdisjoint(words[1:2]):
+            return
+        self.words.update(words)
+        if not {"database", "schema"}.isdisjoint(words):
+            self.words_of_schemas.update(words)
+
+    def may_name(self, table: TableName) -> bool:
+        """Whether one of them may be about a table. A name that is not one word may be spelled in several ways."""
+        schema, name = table.schema.casefold(), table.table.casefold()
+        if self.words and not (_WORDS.fullmatch(schema) and _WORDS.fullmatch(name)):
+            return True
+        return name in self.words or schema in self.words_of_schemas
+
 
 def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Beginning:
     """Count everything up to ``place`` and return it. SourceError: no transaction ends there."""
@@ -199,6 +246,27 @@ def first_time_s(feed: EventFeed) -> int:
         for event in feed.read(READ_WAIT_S):
             if event.begin < event.end:
                 return event.time_s
+
+
+def changes_until(feed: EventFeed, end: int) -> SchemaChanges | None:
+    """Collect the DDLs that are logged before ``end``, those inside of transactions too; None: the log does not tell all of them."""
+    finder, changes = GroupFinder(), SchemaChanges()
+    while True:
+        for event in feed.read(READ_WAIT_S):
+            if event.kind in HEARTBEATS or event.kind == INCIDENT:
+                return None
+            for sql in _statements(event):
+                changes.add(sql)
+            finder.take(event)
+            if event.end >= end and not finder.is_open:
+                return changes
+
+
+def _statements(event: BinlogEvent) -> Iterator[bytes]:
+    # MySQL compresses whole transactions; CREATE TABLE ... SELECT has its statement before its rows.
+    for inner in islice(payload_events(event), _FIRST_EVENTS):
+        if inner.kind in STATEMENTS:
+            yield sql_of(plain_event(inner).data or b"")
 
 
 def first_group(feed: EventFeed) -> Group | None:

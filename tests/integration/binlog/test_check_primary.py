@@ -97,8 +97,9 @@ def whole(primary, sink, **source):
 
 
 def test_a_place_that_is_purged_and_foreign_keys_with_actions_are_told_before_a_run_meets_them(primary, sqlite_sink):
+    replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=primary.place()))
     primary.run("CREATE DATABASE checked", "CREATE TABLE checked.parents (id INT PRIMARY KEY)")
-    BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start="now")).catch_up()
+    replica.catch_up()
     assert "holds what the replica reads next" in whole(primary, sqlite_sink)["primary: position"].detail
     key = "FOREIGN KEY (parent) REFERENCES parents (id) ON DELETE CASCADE"
     primary.run(f"CREATE TABLE checked.children (id INT PRIMARY KEY, parent INT, {key})")

@@ -105,12 +105,12 @@ def test_a_log_that_is_reset_under_a_daemon_stops_it_and_is_said_to_be_that(mort
 
 def test_a_log_that_is_reset_is_known_by_the_time_of_its_file_although_it_is_longer_now(mortal, sqlite_sink):
     reset = "RESET MASTER" if mortal.kind is Kind.MARIADB else "RESET BINARY LOGS AND GTIDS"
-    mortal.run("CREATE DATABASE reset_log", "CREATE TABLE reset_log.t (id INT PRIMARY KEY, v TEXT)", reset)
+    mortal.run("CREATE DATABASE reset_log", reset)
     # Nothing is applied yet: no transaction tells the two logs apart.
     replica = replica_of(mortal, sqlite_sink)
     replica.catch_up()
     time.sleep(1.1)
-    mortal.run(reset, "INSERT INTO reset_log.t VALUES (1, REPEAT('x', 5000))")
+    mortal.run(reset, "CREATE TABLE reset_log.t (id INT PRIMARY KEY, v TEXT)", "INSERT INTO reset_log.t VALUES (1, REPEAT('x', 5000))")
     with pytest.raises(NeedsOperator, match="is not the one that was followed") as stopped:
         replica.catch_up()
     assert "Create the replica again from a dump" in stopped.value.remedy

@@ -113,6 +113,7 @@ def test_without_kafka_everything_else_is_shown():
         "health      healthy",
         "replica     replica in sqlite:///r.db",
         f"checkpoint  2023-11-14 22:13:20.000Z (ts {A}), 4.0 s behind",
+        "began with  no load is recorded",
         "watermark   2023-11-14 22:13:21.500Z, held back by feed/1",
         "owner       process 42 on box since 2023-11-14 22:00:00Z, heartbeat 0.4 s ago, alive",
         "kafka       Kafka does not answer: metadata of feed: the end offsets are unknown",
