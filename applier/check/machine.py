@@ -93,7 +93,7 @@ def local_dirs(spark_conf: Mapping[str, str]) -> list[Path]:
 
 
 def disk_findings(directories: Sequence[Path], *, needed: int) -> Iterator[CheckFinding]:
-    """Examine the directories. Spark uses those that it can write to: one is enough."""
+    """Examine the directories. Spark uses the directories that it can write to: one is enough."""
     check = "disk"
     free, refused = {}, []
     for directory in directories:

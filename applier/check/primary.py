@@ -53,7 +53,7 @@ DAY_S: Final = 24 * 3600
 def examine_primary(
     config: Config, settings: BinlogSettings, shared: SharedFacts, *, patience_s: float, is_whole: bool = True
 ) -> Iterator[CheckFinding]:
-    """Examine the server. ``is_whole``: also what a start examines itself: the replica's place, which needs the sink's progress."""
+    """Examine the server. ``is_whole``: also what a start examines itself: the replica's position, which needs the sink's progress."""
     try:
         with Server(replace(settings, unreachable_after_s=patience_s)) as server:
             version = str(server.value("version", "SELECT VERSION()"))
@@ -156,7 +156,7 @@ def _at(end: LogEnd) -> str:
 
 
 def _keeps_s(server: Server) -> int:
-    """Return for how long the server keeps its files; 0: until somebody purges them."""
+    """Return for how long the server keeps its files; 0: until someone purges them."""
     rows = server.rows("retention", "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('binlog_expire_logs_seconds', 'expire_logs_days')")
     found = {str(name): float(value) for name, value in rows}
     return int(found.get("binlog_expire_logs_seconds", 0) or found.get("expire_logs_days", 0) * DAY_S)
@@ -223,7 +223,7 @@ def place_findings(settings: BinlogSettings, server: Server, progress: Progress 
 
 
 def named_position(server: Server, ts: Ts) -> str:
-    """Spell a place in the log of the server."""
+    """Spell a position in the log of the server."""
     return BinlogPosition.of(ts).text(server.files()[0].base_name)
 
 

@@ -1,6 +1,6 @@
 """What one group of checks finds out and another one needs: they run at the same time.
 
-To wait in vain is no answer: taken for one, a table or a position that nobody has looked at would pass.
+A wait that times out is no answer: taken for one, an unexamined table or position would pass.
 """
 
 from collections.abc import Mapping

@@ -139,7 +139,7 @@ def _beginning(config: Config, shared: SharedFacts, overview: Overview | None, d
 
 
 def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> CheckFinding:
-    """Tell what the sink of a new replica holds at its start. An error: nobody has recorded it."""
+    """Tell what the sink of a new replica holds at its start. Raises if no load has recorded it."""
     kit = kit_of(config.source_settings())
     if dump is not None:
         loaded = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
@@ -179,7 +179,7 @@ def _replica(config: Config, overview: Overview | None) -> Iterator[CheckFinding
 
 
 def _tables(config: Config, sink: Sink, overview: Overview | None, shared: SharedFacts, patience_s: float) -> Iterator[CheckFinding]:
-    """Run the table check on the replica's tables, and on those of the topics. Only what the replica knows stops a start."""
+    """Run the table check on the tables of the replica and of the topics. Only what the replica knows stops a start."""
     seen = shared.tables(patience_s)
     known = overview.progress.known_tables if overview is not None and overview.progress is not None else frozenset()
     tables = {name: TableName(*name) for name in known}

@@ -62,7 +62,7 @@ def _text(offset_s: int) -> str:
 
 
 def session_zone_finding(config: Config) -> CheckFinding:
-    """Tell which zone DDLs have that depend on it, and who says so. It may ask upstream."""
+    """Tell which zone DDLs have that depend on it, and who decided it. It may ask upstream."""
     upstream = config.source.upstream_settings()
     try:
         zone = SessionZone(config.source.ddl_time_zone, upstream)()

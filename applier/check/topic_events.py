@@ -1,4 +1,4 @@
-"""Examines the events of the topics: that they can be read, and that each partition goes on to get resolved events."""
+"""Examines the events of the topics: that they can be read, and that each partition continues to get resolved events."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -104,7 +104,7 @@ STALLED_REMEDY: Final = Remedy(
     "check.check-changefeed-writes-resolved",
     "Check that the changefeed runs: it writes resolved events to each partition that it uses, about one a second",
 )
-"""The same as a catch-up says that cannot go on."""
+"""The same, as a catch-up reports it that cannot continue."""
 
 
 def examine_events(

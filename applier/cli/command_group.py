@@ -112,7 +112,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "replicas": "List, reset or remove the replicas of a sink.",
     "migrate": "Create or upgrade the bookkeeping tables.",
     "verify": "Compare the sink with upstream.",
-    "skip": "Skip an event by its place or its commit timestamp.",
+    "skip": "Skip an event by its position or its commit timestamp.",
     "ddl": "Show the ledger of DDLs, or settle an unfinished DDL.",
     "quarantine": "Show the quarantined events, or settle them.",
     "docs": "Print a page of the documentation.",

@@ -45,7 +45,7 @@ def demo(  # noqa: PLR0913 - one parameter per option of the command line
     A simulated upstream writes to an embedded Kafka broker. A catch-up writes to a SQLite file, is killed with SIGKILL, and starts again.
     At the end every value of the replica is compared with upstream.
 
-    With --live a daemon then follows upstream, which goes on writing rows, and DDLs now and then. Ctrl-C ends it: the replica catches up,
+    With --live a daemon then follows upstream, which continues writing rows, and DDLs now and then. Ctrl-C ends it: the replica catches up,
     and is compared once more. A second Ctrl-C ends it at once.
     """
     started = time.monotonic()

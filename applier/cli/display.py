@@ -164,7 +164,7 @@ class PlainObserver:
 
 
 class LiveObserver:
-    """Has the newest state drawn again and again, so that its clocks go on while nothing happens; notes scroll above it."""
+    """Has the newest state drawn again and again, so that its clocks continue while nothing happens; notes scroll above it."""
 
     def __init__(self, console: Console, config: Path = DEFAULT_CONFIG) -> None:
         self._console, self._state, self._config = console, RunState(), config

@@ -138,7 +138,7 @@ def answer(question: str, given: str | None, default: str, *, asks: bool, option
 
 
 def without_password(url: str, section: str) -> str:
-    """Return the URL as it may stand in a file; ``section`` names the variable that takes its password."""
+    """Return the URL as it may be in a file; ``section`` names the variable that takes its password."""
     if sink_url(url).password is None:
         return url
     stderr_console().print(f"the password is left out of the file: give it as password_file or APPLIER_{section}__PASSWORD", style="yellow")

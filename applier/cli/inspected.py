@@ -54,7 +54,7 @@ def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]], origin_of
 
 
 def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
-    """Return the events as JSON objects (tests/data/vectors has the form) with the place of their record."""
+    """Return the events as JSON objects (tests/data/vectors has the form) with the position of their record."""
     where = inspected.place.facts
     if (origin := inspected.origin) is not None:
         time = moment_of(origin.time_ms).isoformat(timespec="milliseconds")
@@ -67,7 +67,7 @@ def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
 
 
 def as_lines(inspected: Inspected) -> Iterator[str]:
-    """Return the events as lines for people: place, time of the ts, kind, table, key."""
+    """Return the events as lines for people: position, time of the ts, kind, table, key."""
     if isinstance(inspected.content, ProtocolError | NeedsOperator):
         yield f"{inspected.place}  {unreadable_text(inspected.content)}"
     elif not inspected.content:
@@ -97,12 +97,12 @@ def _line(event: Event) -> str:
 
 
 def table_text(event: RowEvent | DdlEvent) -> str:
-    """Name the event's table; the schema alone where it has none."""
+    """Name the event's table; the schema alone if there is no table."""
     return one_line(f"{event.schema}.{event.table}" if event.table else event.schema)
 
 
 def row_text(event: RowEvent) -> str:
-    """Show the row's handle key; all columns of a table that has none."""
+    """Show the row's handle key; all columns of a table without one."""
     # A delete has only the image before.
     image = event.after or event.before or {}
     columns = handle_key(image)
@@ -112,7 +112,7 @@ def row_text(event: RowEvent) -> str:
 
 
 def handle_key(image: Image | None) -> dict[str, Value]:
-    """Return the values of the handle key; empty if the table has none, or the format does not tell it."""
+    """Return the values of the handle key; empty if there is none, or the format does not tell it."""
     return {name: column.value for name, column in (image or {}).items() if column.is_key}
 
 
@@ -137,7 +137,7 @@ MAX_TABLE_WIDTH: Final = 40
 WIDE: Final = 120
 """From this width on each line has the date. On a narrower terminal the date has a line of its own, where it changes."""
 WHOLE: Final = frozenset({"error", "ddl"})
-"""What is never cut: a text that does not fit stands below its line. Of a row, the first part of its key tells enough."""
+"""What is never cut: a text that does not fit is below its line. Of a row, the first part of its key tells enough."""
 INDENT: Final = " " * 4
 DATE_LENGTH: Final = len("2025-01-01 ")
 
@@ -149,7 +149,7 @@ class EventTable:
     width: int | None = None
     place_width: int = 0
     of_log: bool = False
-    """Whether the events are a binlog's: places are ``FILE:POSITION``, and GTIDs stand where a topic's events have their TSO."""
+    """Whether the events are a binlog's: positions are ``FILE:POSITION``, and GTIDs stand where a topic's events have their TSO."""
     _table_width: int = 12
     _date: str = ""
     _colours: bool = field(default=False)
@@ -243,7 +243,7 @@ class ShownEvents:
     resolved: bool = False
 
     def of(self, inspected: Inspected) -> Inspected | None:
-        """Return the record with the chosen events alone; None if it has none of them."""
+        """Return the record with the chosen events alone; None if there are none."""
         if isinstance(inspected.content, ProtocolError | NeedsOperator):
             return inspected if self._may_be(inspected.content) else None
         chosen = [event for event in inspected.content if self._has(event)]

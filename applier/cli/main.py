@@ -1,6 +1,6 @@
 """The command ``applier``: one module per command, one exit code per kind of error (DESIGN.md 12).
 
-An expected error is printed as one sentence with its place and its remedy. Only a defect, or ``--debug``, prints a traceback.
+An expected error is printed as one sentence with its position and its remedy. Only a defect, or ``--debug``, prints a traceback.
 
 ``--install-completion SHELL`` and ``--show-completion SHELL`` name the shell: in a container, or below ``sudo``, the library's guess fails.
 """

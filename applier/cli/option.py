@@ -51,7 +51,7 @@ def tso(text: str) -> int:
 
 
 def _plausible(ts: int) -> int:
-    """Return ``ts``; 0 stands for no timestamp."""
+    """Return ``ts``; 0 represents no timestamp."""
     reason = implausible(ts, _now_ms()) if ts else None
     if reason is not None:
         raise typer.BadParameter(f"{ts} {reason}, and no TSO that upstream has given. {TSO_REMEDY}")
@@ -177,7 +177,7 @@ def source_kit(settings: Config) -> SourceKit:
 
 
 def use_places_of(settings: Config, sink: Sink) -> None:
-    """Show positions from now on as the replica knows them: those of a binlog under the names of its files."""
+    """Show positions from now on as the replica knows them: of a binlog, under the names of its files."""
     kit = source_kit(settings)
     if not kit.has_partitions:
         use_timeline(kit.timeline(_stored(sink)))  # an error of the sink comes again with what is asked for next

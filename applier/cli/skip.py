@@ -202,7 +202,7 @@ AtOffset = Annotated[int | None, typer.Option("--offset", metavar="N", min=0, he
 
 
 class Choice(NamedTuple):
-    """What the options name: a place, a transaction of a binlog, or a timestamp."""
+    """What the options name: a position, a transaction of a binlog, or a timestamp."""
 
     stream: Stream | None
     offset: Offset
@@ -227,10 +227,10 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
     gtid: LogGtid = None,
     accept_future: AcceptFuture = False,
 ) -> None:
-    """Skip an event by its place or its commit timestamp.
+    """Skip an event by its position or its commit timestamp.
 
-    A place is --stream with --offset, and --event for one event of the record; of a binlog, --position or --gtid names a transaction. The
-    quarantine stores what was skipped. applier inspect shows places and timestamps.
+    A position is --stream with --offset, and --event for one event of the record; of a binlog, --position or --gtid names a transaction.
+    The quarantine stores what was skipped. applier inspect shows positions and timestamps.
     """
     if context.invoked_subcommand is not None:
         _refuse_given(context, context.invoked_subcommand)

@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 class StreamColumn(NamedTuple):
-    """A heading, and what stands below it."""
+    """A heading, and what is below it."""
 
     heading: str
     cell: Callable[[StreamSummary], str]

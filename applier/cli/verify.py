@@ -231,7 +231,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 def compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
-    """Return which tables are compared: those that the replica has, as far as ``--tables`` names them."""
+    """Return which tables are compared: the replica's tables, as far as ``--tables`` names them."""
     selection = settings.source.selection()
     try:
         wanted = TableFilter.parse(rules)
@@ -282,7 +282,7 @@ def _given(text: str, password_file: Path | None, tls_ca: str | None) -> tuple[S
 
 
 def _content(path: Path) -> str:
-    """Read the password; no message names the path, which somebody may have taken for the password's place."""
+    """Read the password; no message names the path, an operator may have written the password there."""
     try:
         return path.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError):

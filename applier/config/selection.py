@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def _known_keys(model: type[BaseModel], given: Any) -> Any:
-    """Refuse unknown and missing keys of one table of a list: its place in the list says nothing to the reader."""
+    """Refuse unknown and missing keys of one table of a list: its position in the list does not help the reader."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
     for key in given if isinstance(given, dict) else ():
         if key not in fields:

@@ -104,7 +104,7 @@ def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], ex
 
 
 def _statement(ddl: DdlEvent) -> DdlStatement | None:
-    """Return what a DDL does to names; nothing if the filter leaves it out: the sink has none of them."""
+    """Return what a DDL does to names; nothing if the filter excludes it: the sink does not have them."""
     return DdlStatement(kind=DdlKind.ALTER_TABLE) if ddl.left_out else parse_ddl(ddl)
 
 
@@ -235,7 +235,7 @@ ALWAYS_KEPT: Final = 1_000
 
 
 class _Arrival(NamedTuple):
-    """The place of one copy of a DDL; ``index``: among the events of its record."""
+    """The position of one copy of a DDL; ``index``: among the events of its record."""
 
     stream: Stream
     offset: Offset
@@ -346,7 +346,7 @@ class Barriers:
         return self._times[0] if self._times and is_due(self._times[0], watermark) else None
 
     def behind(self, ts: Ts, watermark: Ts) -> tuple[Ts, ...]:
-        """Return the ts of the next DDLs that may run behind one at ``ts``, at most ``MOST_BEHIND``; () if none waits at ``ts``."""
+        """Return the ts of the next DDLs that may run after one at ``ts``, at most ``MOST_BEHIND``; () if none waits at ``ts``."""
         if not self._times or self._times[0] != ts:
             return ()
         return tuple(later for later in self._times[1 : 1 + MOST_BEHIND] if is_due(later, watermark))

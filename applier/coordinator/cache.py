@@ -41,7 +41,7 @@ BEFORE_ALL: Final = Ts(-1)
 
 
 class RangeIndex:
-    """Ranges in the order of one of their timestamps. Those who walk over it remember a timestamp: what is behind it, they have seen."""
+    """Ranges in the order of one of their timestamps. A walker remembers a timestamp: it has seen everything before."""
 
     # A sorted list, and no tree: to insert moves pointers, 5 us of them among 20,000 ranges, which is less than a report costs.
     __slots__ = ("_entries",)
@@ -246,7 +246,7 @@ class Sweep:
             yield ts, rows
 
     def _reach(self, upto_ts: Ts) -> list[OpenRange]:
-        """Open the ranges that begin at or before ``upto_ts``; return those that were not open."""
+        """Open the ranges that begin at or before ``upto_ts``; return the newly opened ones."""
         reached = []
         for _, number, name in self._starts.between(self._reached_ts, upto_ts):
             self._open[name] = OpenRange(number, self._ranges[name][1])
@@ -263,7 +263,7 @@ class Sweep:
 
 
 def _push(points: list[tuple[Ts, int, int, Iterator[RowCount]]], number: int, counts: Iterator[RowCount]) -> None:
-    """Put the next point of a range among those of the others."""
+    """Put the next point of a range among the points of the others."""
     for ts, rows in counts:
         heappush(points, (ts, number, rows, counts))
         return
@@ -295,7 +295,7 @@ def _is_at(ts: Ts, table: TableRows, settled: frozenset[FoldedName]) -> bool:
 
 
 class _Batch:
-    """The ranges of one plan that are read or cached, and the bytes of those that were read."""
+    """The ranges of one plan that are read or cached, and the bytes of the read ones."""
 
     __slots__ = ("bytes", "ranges")
 
@@ -335,7 +335,7 @@ class BatchBytes:
 
 
 class ClosedBytes:
-    """``beyond``: bytes of the ranges that may hold rows above W; ``closed``: of those that hold none."""
+    """``beyond``: bytes of the ranges that may hold rows above W; ``closed``: of ranges that hold none."""
 
     __slots__ = ("_closed_ts", "_ends", "_ranges", "beyond", "closed")
 
@@ -516,7 +516,7 @@ class Cache:
         return (*self._empty, *(end.name for end in takewhile(lambda end: is_spent(end.ts, checkpoint_ts), self._ends)))
 
     def is_leaving(self, name: RangeId) -> bool:
-        """Whether a range will be released with the next step: its name cannot stand for another reading before."""
+        """Whether a range will be released with the next step: its name cannot mean another reading before."""
         return name in self._empty
 
     def remove(self, ranges: tuple[RangeId, ...]) -> None:

@@ -10,7 +10,7 @@ therefore complete, and is worked off in order of time:
 
 What arrives below A is a replay, and is dropped; rows at exactly A stay, since a late one has its whole group applied again. Each stream
 stores the offset of its first record that still matters, so a restart reads again all that it needs, promises included. Whatever
-would have to be left out or guessed raises NeedsOperator instead.
+would have to be skipped or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises, positions and new topics, each in a
 ``stream_state``; ``read_ahead`` which ranges are read next, by ``pace`` (where they may end, what a stream probably holds, how far all
@@ -81,7 +81,7 @@ class Coordinator:
 
     @property
     def watermark(self) -> Ts:
-        """W, as of the latest list of partitions."""
+        """W, at the latest list of partitions."""
         return self._window.watermark
 
     @property
@@ -152,7 +152,7 @@ class Coordinator:
         self._cache.give_up(range_id)
 
     def is_merge(self, range_id: RangeId) -> bool:
-        """Whether a planned range was read before, and is read again only to take the place of several."""
+        """Whether a planned range was read before, and is read again only to replace several."""
         return range_id in self._reading.merges
 
     def ddls_to_ask(self, reports: Iterable[RangeReport]) -> tuple[Ts, ...]:

@@ -43,7 +43,7 @@ class RangeCuts:
         return self._extent.end > after if cuts is None else bool(cuts) and cuts[-1].offset > after
 
     def left(self, after: Offset) -> int:
-        """Return how many records lie between ``after`` and the last place where a range can end."""
+        """Return how many records lie between ``after`` and the last position where a range can end."""
         cuts = self._extent.cuts
         if cuts is None:
             return self._extent.end - after
@@ -101,7 +101,7 @@ LEAST_PER_BYTE: Final = 0.25
 """The same of a byte of the source."""
 
 SHRINKING: Final = 8
-"""How many times smaller than the records of the last range those of the next one are taken for at most."""
+"""How many times smaller the records of the next range are assumed to be, at most."""
 
 
 class RangeSize:
@@ -180,7 +180,7 @@ class StreamRate:
 
 
 class Course(NamedTuple):
-    """One stream: from which time on it is read, bytes per unit of time, and how many bytes there are to read."""
+    """One stream: from which time on it is read, bytes per unit of time, and how many bytes remain to read."""
 
     begins: int
     rate: float

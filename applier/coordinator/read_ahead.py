@@ -80,7 +80,7 @@ class Merges:
             yield merge, size
 
     def _weight(self, state: StreamState, name: RangeId, end: Offset) -> int:
-        """Return what reading again up to ``end`` costs, in bytes: those of a range's rows, and something for each record."""
+        """Return what reading again up to ``end`` costs, in bytes: the size of a range's rows, and something for each record."""
         # Where offsets count nothing, what lies behind the range has not been counted: its events stand for it.
         report = self._cache.report_of(name)
         return report.bytes + LEAST_PER_RECORD * (report.events if state.cuts.are_given else end - name.start)

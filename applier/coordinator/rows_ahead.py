@@ -3,7 +3,7 @@
 Theory. A row may be written ahead if nothing that is still to come belongs before it. Its stream has promised more, so no row of the stream
 does; the row's key has no other stream (``PartitionChange``, the declared dispatcher); its table has one unique key, which compares bytes
 (``RowTables``), so no row of another key does; and the DDLs of all topics are known up to there, so no DDL does. ``applied_ts`` of a
-stream says how far it is: rows of such tables up to there are in the sink. A segment leaves them out, and writes all others.
+stream says how far it is: rows of such tables up to there are in the sink. A segment excludes them, and writes all others.
 
 After a change of the partition set a key may have two streams. An earlier version from one would be written over a later one from the
 other, which counts as written; and a replay of the later one may lie below A by then. So from there on no row counts as written
@@ -176,7 +176,7 @@ Form = tuple[tuple[str, ...] | None, tuple[str, ...]]
 
 
 class RowTables:
-    """What is known of tables. ``stored``: those that are ahead by the sink's progress, ``top_ts``: the greatest applied_ts there."""
+    """What is known of tables. ``stored``: tables that are ahead by the sink's progress, ``top_ts``: the greatest applied_ts there."""
 
     def __init__(self, stored: Iterable[FoldedName], top_ts: Ts, *, by_table: bool) -> None:
         self._keys: dict[FoldedName, tuple[str, ...] | None] = {}
@@ -225,7 +225,7 @@ class RowTables:
         )
 
     def check_home(self, rows: TableRows) -> None:
-        """Check that a table comes from one stream, where the dispatcher says so. NeedsOperator."""
+        """Check that a table comes from one stream, where the dispatcher promises it. NeedsOperator."""
         name = rows.name.fold()
         if not self._by_table or rows.stream is None:
             return

@@ -59,7 +59,7 @@ class AskKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyRows:
-    """Write cached rows ahead of W: of ``tables``, those of each stream between the two commit_ts of its span, the second included.
+    """Write cached rows ahead of W: of ``tables``, for each stream between the two commit_ts of its span, the second included.
 
     They may be written in any number of transactions. When all are durable, ``positions`` and ``ahead_tables`` are, in one more; the
     checkpoint stays where it is.

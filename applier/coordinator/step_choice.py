@@ -70,14 +70,14 @@ class CheckpointGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A segment, and the number of reports at the moment when it was cut."""
+    """A segment, and the number of reports at the time when it was cut."""
 
     segment: Segment
     reports: int
 
 
 class Segments:
-    """Makes segments out of what is cached. ``_ahead``: those that were cut and are not applied, one behind the other."""
+    """Makes segments out of what is cached. ``_ahead``: segments that were cut and are not applied, in order."""
 
     __slots__ = ("_ahead", "_cache", "_most_rows", "_reports", "_streams", "group")
 
@@ -252,7 +252,7 @@ class StepChoice:
         return barrier, watermark if barrier is None else barrier
 
     def cut_ahead(self, begun_ts: Ts, most_rows: int, at_least: int, between_ddls: int) -> tuple[Segment, ...]:
-        """Cut segments ahead, up to the next DDL: what lies behind it is rendered by the catalogue that it leaves.
+        """Cut segments ahead, up to the next DDL: what lies after it is rendered by the catalogue that it leaves.
 
         ``between_ddls``: what ``at_least`` is where another DDL follows the next one.
         """

@@ -1,7 +1,7 @@
 """What is known of one stream: what was planned and read, and what the stream has promised.
 
 A stream's resolved_ts grows only through resolved events of the contiguous prefix read since the stored offset: a later range counts
-when all earlier ones have reported. A planned range keeps its ends for ever, also when reading it failed and is tried again.
+when all earlier ones have reported. A planned range keeps its ends permanently, also when reading it failed and is tried again.
 """
 
 from collections import deque
@@ -28,7 +28,7 @@ MAX_HELD: Final = 1000
 """Ranges whose resume points are kept one by one, and DDLs; a stream that does not resolve for days has more."""
 
 ResumePoints: TypeAlias = tuple[ResumePoint, ...]
-"""Those of one range, as its report gives them; not empty."""
+"""The resume points of one range, as its report gives them; not empty."""
 
 
 class PlacedDdl(NamedTuple):
@@ -39,7 +39,7 @@ class PlacedDdl(NamedTuple):
 
 
 class _HeldDdls(NamedTuple):
-    """Some DDLs, one behind the other. ``offset``: of the first."""
+    """Some DDLs, in order. ``offset``: of the first."""
 
     offset: Offset
     keys: tuple[DdlIdentity, ...]
@@ -135,7 +135,7 @@ CLOSED_TS: Final = Ts(MAX_TS)
 class StreamStatus:
     """One stream as status, metrics and log show it.
 
-    Offsets are those of the next record. ``fallbacks`` counts ranges with an event below a promise.
+    An offset names the next record. ``fallbacks`` counts ranges with an event below a promise.
     """
 
     stream: Stream
@@ -219,13 +219,13 @@ class StreamState:
     def is_closed(self) -> bool:
         """Whether the producer uses the partition no more: its last record announces a number of partitions without it.
 
-        What comes behind that record, if anything does, opens it again. It then counts as a new partition does: the producer writes the
+        What comes after that record, if anything does, opens it again. It then counts as a new partition does: the producer writes the
         announcement of more partitions to all of them before anything above the promises that were given before.
         """
         return 0 < self._announced <= self.stream.partition and self.prefix >= self.end
 
     def close(self) -> None:
-        """Take the stream as closed: its stored position says so."""
+        """Take the stream as closed: its stored position shows it."""
         self._announced = self.stream.partition
 
     @property
@@ -278,7 +278,7 @@ class StreamState:
         return self.size.expected_bytes(self._outstanding[range_id])
 
     def plan(self, records: int, most: int) -> list[RangeId]:
-        """Plan ranges of about ``records`` together, each of up to ``most``, all about equal; those that failed, as they were, first."""
+        """Plan ranges of about ``records`` together, each of up to ``most``, all about equal; failed ranges come first, unchanged."""
         ranges: dict[RangeId, int] = {}
         while self._failed and records > 0:
             name, size = self._failed.pop(0)
@@ -345,7 +345,7 @@ class StreamState:
 
     @property
     def behind_ts(self) -> Ts:
-        """No row above it came after a greater promise, but for those that lie beyond the watermark."""
+        """No row above it came after a greater promise, except for rows beyond the watermark."""
         # Rows of a range whose predecessor is missing still may be in a segment.
         return max([self._behind_ts, *(self._behind(report) for report, _, _ in self._reported.values())])
 

@@ -3,7 +3,7 @@
 A window closes only at a list of partitions that was fetched after the resolved events were read (DESIGN.md 3, "which streams count"): a
 partition that appeared before those events were written may hold rows below them. A new partition that holds a record is required from
 its first offset on; one that has never held any is not, unless an admin event has announced it. One that its own last record, an admin
-event, leaves out is closed: it promises everything.
+event, takes out of use is closed: it promises everything.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -49,7 +49,7 @@ def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
 
 
 def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, seen_end: Offset) -> None:
-    """Check that what is to be read next of a stream is still there, and that the stream is the one that was read before.
+    """Check that the next records of a stream are still there, and that the stream is the one that was read before.
 
     ``seen_end`` is the end that an earlier list has shown: if it steps back, what lay between is gone, and would be waited for.
     """

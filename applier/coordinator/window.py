@@ -17,7 +17,7 @@ class Window:
 
     @property
     def watermark(self) -> Ts:
-        """W, as of the latest list of partitions."""
+        """W, at the latest list of partitions."""
         return max(self._closed_ts, self.checkpoint_ts)
 
     @property

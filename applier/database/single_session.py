@@ -1,7 +1,7 @@
 """A session that never becomes another one.
 
-SQLAlchemy replaces a connection that it takes for lost: the next statement runs on a new one, which has none of what the old one had (a
-replica's lock, a registered token, the variables of the session, an open transaction, a snapshot). Every place where it does that
+SQLAlchemy replaces a connection that it takes for lost: the next statement runs on a new one, which lacks what the old one had (a
+replica's lock, a registered token, the variables of the session, an open transaction, a snapshot). Every spot where it does that
 begins with a connection that was invalidated: by an error that its dialect calls a disconnect, or by ``Connection.invalidate``. Neither
 happens here. A session that is lost stays the session that it was, and each further use of it is an error of the driver.
 """
@@ -26,7 +26,7 @@ class SingleSession(Connection):
         self.end()
 
     def close(self) -> None:
-        """Close without a ROLLBACK, for which a silent server would let us wait: the server rolls back by itself."""
+        """Close without a ROLLBACK, for which a silent server would let us wait: the server rolls back without it."""
         if not self.closed:
             super().invalidate()
         super().close()

@@ -21,7 +21,7 @@ class TlsMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """TLS to the database. Paths are those of the machine that connects; without ``ca`` the system's own certificates count."""
+    """TLS to the database. Paths are on the machine that connects; without ``ca`` the system's own certificates count."""
 
     mode: TlsMode = TlsMode.PREFERRED
     ca: str | None = None

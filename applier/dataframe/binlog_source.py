@@ -69,7 +69,7 @@ def fixed_range(options: BinlogOptions, log: LogState) -> RangeId:
 
 
 def place_of(name: str, text: str, settings: BinlogSettings, log: LogState) -> int:
-    """Return the place that an option names."""
+    """Return the position that an option names."""
     if text.lower() == EARLIEST:
         return log.earliest
     if text.lower() == LATEST:
@@ -142,7 +142,7 @@ class BinlogChangelogSource(DataSource):
         return BINLOG.name
 
     def schema(self) -> str:
-        """Return the columns; those of the images, with the option ``table``, are found in the rows."""
+        """Return the columns; the columns of the images, with the option ``table``, are found in the rows."""
         options = self._read()
         log = LogState.of(options.settings)
         whole = fixed_range(options, log)
@@ -197,7 +197,7 @@ class BinlogBatchReader(DataSourceReader):
     whole: RangeId
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the tasks. SourceError if another server answers: it has other events at these places."""
+        """Return the tasks. SourceError if another server answers: it has other events at these positions."""
         _check_identity(self.log.identity, LogState.of(self.options.settings), RECREATED_REMEDY)
         return [RangePartition(one) for one in by_file(self.whole)]
 

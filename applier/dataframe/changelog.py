@@ -31,7 +31,7 @@ class ImageForm(Protocol):
     """Makes the value of the columns ``before`` and ``after``."""
 
     def of(self, image: Image | None) -> Any:
-        """Return the value of an image; None for None. SourceError (column_value, unknown_column), without a place."""
+        """Return the value of an image; None for None. SourceError (column_value, unknown_column), without a position."""
         ...
 
 
@@ -46,7 +46,7 @@ def json_object(values: Mapping[str, Value]) -> str:
 
 
 def key_object(image: Image | None) -> str | None:
-    """Return the handle key of an image as a JSON object, in the order of the names; None if it has none."""
+    """Return the handle key of an image as a JSON object, in the order of the names; None if there is none."""
     values = handle_key(image)
     return json_object({name: values[name] for name in sorted(values, key=str.casefold)}) if values else None
 
@@ -66,7 +66,7 @@ class JsonImages:
 
 @dataclass(frozen=True)
 class TableImages:
-    """The columns of one table by their types. ``is_strict``: a column that ``columns`` does not have is an error, not left out."""
+    """The columns of one table by their types. ``is_strict``: a column that ``columns`` does not have is an error, and is not skipped."""
 
     columns: tuple[tuple[str, DataType], ...]
     zone: str
@@ -148,7 +148,7 @@ MAX_TS: Final = 2**63 - 1
 
 
 def schema_text(places: PlaceColumns, columns: str | None = None) -> str:
-    """Return the schema in Spark's DDL. ``columns``: those of one table, for typed images; None: JSON."""
+    """Return the schema in Spark's DDL. ``columns``: of one table, for typed images; None: JSON."""
     image = "STRING" if columns is None else f"STRUCT<{columns}>"
     return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in columns_of(places))
 
@@ -183,7 +183,7 @@ class ChangelogRows:
     keeps_unreadable: bool = False
 
     def of(self, record: Record, place: Place) -> Iterator[Row]:
-        """Yield the rows of a record. SourceError with the record's place if it cannot be read."""
+        """Yield the rows of a record. SourceError with the record's position if it cannot be read."""
         try:
             events = self.decoder.whole_events(record, place)
             rows = [self._row(event, index, record, place) for index, event in enumerate(events) if self._has(event)]

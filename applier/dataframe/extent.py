@@ -123,7 +123,7 @@ def divided(ranges: Collection[RangeId], at_most: int) -> Iterator[RangeId]:
 
 
 def _offsets(name: str, text: str, source: Source, extents: Mapping[Stream, PartitionExtent]) -> dict[Stream, Offset]:
-    """Return the offsets that an option names; a stream that is left out has its default."""
+    """Return the offsets that an option names; a stream that is not named has its default."""
     if text.lower() == EARLIEST:
         return {stream: extent.earliest for stream, extent in extents.items()}
     if text.lower() == LATEST:

@@ -1,4 +1,4 @@
-"""The options of ``format("ticdc")`` and ``format("binlog")``: those of ``[source]`` by the configuration's names, and those of reading.
+"""The options of ``format("ticdc")`` and ``format("binlog")``: keys of ``[source]`` by the configuration's names, and options of reading.
 
 ``config`` names a configuration file, whose ``[source]`` the other options override.
 """
@@ -25,7 +25,7 @@ OF_ROWS: Final = frozenset({"config", "start", "end", "table", "columns", "resol
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What the options of a format may be called. ``source``: keys of ``[source]``; those that only matter to a replica are no options."""
+    """What the options of a format may be called. ``source``: keys of ``[source]``; keys that only matter to a replica are not options."""
 
     name: str
     kind: str
@@ -59,7 +59,7 @@ EARLIEST, LATEST = "earliest", "latest"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions:
-    """What every format has. ``start`` and ``end``: earliest, latest, a time, or the source's own places."""
+    """What every format has. ``start`` and ``end``: earliest, latest, a time, or the source's own positions."""
 
     time_zone: str
     tables: TableSelection

@@ -125,7 +125,7 @@ class FixedRange:
 
 @dataclass
 class BatchReader(DataSourceReader):
-    """Reads the records of a DataFrame: each action reads the same ones. ``fixed`` None: those of now."""
+    """Reads the records of a DataFrame: each action reads the same ones. ``fixed`` None: the present ones."""
 
     rows: RangeRows
     options: ChangelogOptions

@@ -30,7 +30,7 @@ class ChangelogSource(DataSource):
         return TICDC.name
 
     def schema(self) -> str:
-        """Return the columns; those of the images, with the option ``table``, are found in the records."""
+        """Return the columns; the columns of the images, with the option ``table``, are found in the records."""
         options = self._read()
         # Kept with this object, which Spark pickles now: each action on the DataFrame reads the same records.
         self._fixed = FixedRange.of_present(options)

@@ -17,7 +17,7 @@ __all__ = ["DdlKind", "DdlStatement", "Site", "ddl_type_name", "identity", "pars
 def touches(ddl: DdlEvent) -> frozenset[FoldedName] | None:
     """Name what a DDL touches: the event's own table and every table in the statement; None: not understood, so everything.
 
-    A schema DDL touches (schema, ''), which stands for all tables of the schema.
+    A schema DDL touches (schema, ''), which represents all tables of the schema.
     """
     statement = parse_ddl(ddl)
     if statement is None:

@@ -43,7 +43,7 @@ MARIADB_COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
 
 Not the same for every text. MySQL's are of Unicode 9, which knows nothing of later characters and keeps them apart. MariaDB's are of
 Unicode 14, under which such a character may equal an older one (U+1FBF0 is a digit 0). So they do not explain a unique key in the table
-check. Those of single languages (``utf8mb4_de_pb_0900_ai_ci``) have no counterpart.
+check. Collations of single languages (``utf8mb4_de_pb_0900_ai_ci``) have no counterpart.
 """
 
 
@@ -148,7 +148,7 @@ def _lacking(query: str, target: Target) -> str | None:
 
 
 def indexes_by_name(query: str) -> list[str]:
-    """Return the indexes that an ALTER TABLE drops, renames or hides; a statement that does nothing else fails by itself."""
+    """Return the indexes that an ALTER TABLE drops, renames or hides; a statement that does nothing else fails on the server."""
     tree = parse_or_none(query)
     if tree is None:
         return []
@@ -261,7 +261,7 @@ def _vectors(tree: Tree, target: Target) -> Iterator[Edit]:
 
 
 def _column_edits(query: str, target: Target) -> Iterator[Edit]:
-    """Take out of columns what says nothing of their values: who sees them without naming them, and what limits them to one SRID."""
+    """Take out of columns what does not concern their values: who sees them without naming them, and what limits them to one SRID."""
     tree = None if target.has_srid and target.has_column_visibility else parse_or_none(query)
     if tree is None:
         return

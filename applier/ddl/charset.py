@@ -4,9 +4,9 @@ The tables of MySQL and MariaDB were compared with Python's (``mysql/charset_tex
 
 Gives a charset that a DDL names without a collation the collation that TiDB gives it.
 
-TiDB's default for utf8mb4 is utf8mb4_bin, MariaDB's utf8mb4_general_ci, MySQL's utf8mb4_0900_ai_ci. Under those 'a' and 'A' are one key:
-a REPLACE of the one would silently delete the other. No server lets a session change that default in general, so the text is completed.
-Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
+TiDB's default for utf8mb4 is utf8mb4_bin, MariaDB's utf8mb4_general_ci, MySQL's utf8mb4_0900_ai_ci. Under these 'a' and 'A' are the same
+key: a REPLACE of the one would silently delete the other. No server lets a session change that default in general, so the text is
+completed. Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
 
 Writes utf8mb4 where a DDL of TiDB says latin1. Pure.
 
@@ -79,12 +79,12 @@ TIDB_DEFAULTS: Final = {
     "gbk": "gbk_chinese_ci",
     "gb18030": "gb18030_chinese_ci",
 }
-"""TiDB's default collation per charset. Those of gbk and gb18030 (with new collations, the default) are those of other servers too: written
+"""TiDB's default collation per charset. For gbk and gb18030 (with new collations, the default) other servers have them too: written
 out, they show in the statement, which explains them to the table check, and ``[ddl.collations]`` finds them."""
 
 
 def with_tidb_collations(query: str) -> str:
-    """Return the statement with ``COLLATE`` after each charset that has none in its column's definition, or among its options."""
+    """Return the statement with ``COLLATE`` after each charset without one in its column's definition, or among its options."""
     tree = parse_or_none(query)
     if tree is None:
         return query
@@ -180,7 +180,7 @@ def with_latin1_as_utf8(query: str) -> str:
 
 
 def _names(tokens: Sequence[Token], kept: Sequence[tuple[int, int]]) -> Iterator[Edit]:
-    """Yield the edits of names, except for those between two places of ``kept``."""
+    """Yield the edits of names, except for those between two positions of ``kept``."""
 
     def free(token: Token) -> bool:
         return not any(start <= token.start < end for start, end in kept)
@@ -199,7 +199,7 @@ def _plain(token: Token) -> str:
 
 
 class _Column(NamedTuple):
-    """A CHAR or VARCHAR of latin1, and its places in the text: its own, and the end of its type."""
+    """A CHAR or VARCHAR of latin1, and its positions in the text: its own, and the end of its type."""
 
     characters: int
     span: tuple[int, int]
@@ -215,7 +215,7 @@ class _Column(NamedTuple):
 
 
 class _TooLong:
-    """Finds what is too long in utf8mb4. ``kept``: the places of columns that stay latin1; ``edits``: what that takes, and cut parts."""
+    """Finds what is too long in utf8mb4. ``kept``: the positions of columns that stay latin1; ``edits``: what that takes, and cut parts."""
 
     def __init__(self, query: str) -> None:
         self.kept, self.edits = list[tuple[int, int]](), list[Edit]()

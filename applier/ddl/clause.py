@@ -6,8 +6,8 @@ get. Sources: TiDB manual ("MySQL Compatibility", "CREATE TABLE", "ALTER TABLE",
 
 Finds the clauses of ``clause.py`` in the tokens of a statement: where each begins and ends, and what happens to it. Pure.
 
-Words count as clauses only where one may stand: names, strings, comments, types and expressions are stepped over. It goes by places, and
-not with a cursor: what it yields are places to edit, and a clause that is none after all must cost nothing.
+Words count as clauses only where one may stand: names, strings, comments, types and expressions are stepped over. It goes by positions, and
+not with a cursor: what it yields are positions to edit, and a clause that is none after all must cost nothing.
 
 Rewrites the clauses of a definition: what upstream ignored does not reach the sink, every other byte stays. Pure.
 
@@ -202,7 +202,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
         ),
     }
 )
-"""Where two clauses of one place could begin at one word, the longer one counts."""
+"""Where two clauses of one position could begin at one word, the longer one counts."""
 
 
 KEPT_OF_MYSQL: Final = frozenset(
@@ -297,7 +297,7 @@ _CLAUSES: Final = {place: _by_first_word(place) for place in ClausePlace}
 
 
 class ClauseReader:
-    """The tokens of one statement, as places of clauses."""
+    """The tokens of one statement, as positions of clauses."""
 
     __slots__ = ("_closing", "_kept", "_words", "tokens")
 
@@ -322,7 +322,7 @@ class ClauseReader:
         return all(self.word(at + n) == word for n, word in enumerate(words))
 
     def closing(self, at: int) -> int:
-        """Return the place of the parenthesis that closes the one at ``at``, or the last token."""
+        """Return the position of the parenthesis that closes the one at ``at``, or the last token."""
         return self._closing.get(at, len(self.tokens) - 1)
 
     def items(self, first: int, last: int) -> list[Span]:
@@ -348,7 +348,7 @@ class ClauseReader:
                 at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
 
     def option(self, at: int, last: int) -> tuple[ClausePlace, int] | None:
-        """Return the place and the last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None: none does."""
+        """Return the position and the last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None: none does."""
         for place in (ClausePlace.ALTER, ClausePlace.TABLE):
             found = self.clause(place, at, last)
             if found is not None:
@@ -356,7 +356,7 @@ class ClauseReader:
         return None
 
     def clause(self, place: ClausePlace, at: int, last: int) -> tuple[Clause, int] | None:
-        """Return the clause that begins at ``at``, and the place of its last token."""
+        """Return the clause that begins at ``at``, and the position of its last token."""
         for words, clause in _CLAUSES[place].get(self.word(at), ()):
             if self.sees(at, *words):
                 end = self._end(clause.extent, at + len(words) - 1, last)

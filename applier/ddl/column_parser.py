@@ -255,7 +255,7 @@ _NOW: Final = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 @dataclass(frozen=True, slots=True)
 class ParsedColumn:
-    """A column definition with what stands in it but belongs to the table."""
+    """A column definition with what is in it but belongs to the table."""
 
     definition: ColumnDefinition
     is_primary: bool = False

@@ -48,7 +48,7 @@ def may_run_in_background(query: str) -> bool:
 
 
 def background_form(query: str) -> str:
-    """Return a statement for which ``may_run_in_background`` holds in the words that let writers go on."""
+    """Return a statement for which ``may_run_in_background`` holds in the words that let writers continue."""
     tree = parse(query)
     end = tree.tokens[-1].end
     return edited(query, [Edit(end, end, ONLINE[isinstance(tree.node, AlterTableStatement)])])
@@ -181,7 +181,7 @@ class _Conditions(NamedTuple):
 
 
 def _named(clause: AlterClause) -> list[_Name]:
-    """Return what a clause names: what is there before it first, then, under another name, what is there behind it."""
+    """Return what a clause names: what is there before it first, then, under another name, what is there after it."""
     kinds = {**dict.fromkeys(_OF_COLUMN, ElementKind.COLUMN), **dict.fromkeys(_OF_INDEX, ElementKind.INDEX)}
     kind = kinds.get(clause.kind, ElementKind.FOREIGN_KEY)
     return list(dict.fromkeys((kind, _name(name)) for name in (clause.name, clause.new_name) if name is not None))

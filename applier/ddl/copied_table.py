@@ -1,4 +1,4 @@
-"""What a cut-over stands for: the ALTER TABLE of the copy that takes the table's place. Pure.
+"""What a cut-over represents: the ALTER TABLE of the copy that replaces the table. Pure.
 
 gh-ost and pt-online-schema-change make a copy of a table, alter it while it is empty, fill it, and give it the table's name. The rows
 are the same before and after, as far as the ALTER does not change them. So the sink needs the ALTER alone.
@@ -37,14 +37,14 @@ _OF_THE_SESSION: Final = frozenset({"timestamp"})
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    """The copy that a cut-over puts in a table's place. ``columns``: as its CREATE TABLE lists them; None: it was made LIKE the table."""
+    """The copy that replaces a table in a cut-over. ``columns``: as its CREATE TABLE lists them; None: it was made LIKE the table."""
 
     alters: tuple[DdlEvent, ...]
     columns: frozenset[str] | None
 
 
 def with_alters_of_copy(ddl: DdlEvent, copied: CopiedTable) -> DdlEvent:
-    """Return a cut-over as the ALTER TABLE that it stands for, in the session that altered the copy. NeedsOperator: there is none."""
+    """Return a cut-over as the ALTER TABLE that it represents, in the session that altered the copy. NeedsOperator: there is none."""
     trees = [parse(alter.query) for alter in copied.alters]
     clauses = [(tree, clause) for tree in trees for clause in _clauses(tree)]
     changes = [(tree, clause) for tree, clause in clauses if not _is_counter(tree, clause)] or clauses

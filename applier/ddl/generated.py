@@ -60,7 +60,7 @@ class KnownColumn(NamedTuple):
 
     @property
     def stands_for(self) -> str | None:
-        """The expression of upstream's STORED column, of a plain column that has its values; None: it stands for no such column."""
+        """The expression of upstream's STORED column, of a plain column that has its values; None: it represents no such column."""
         found = _MARKED.search(self.comment)
         return None if found is None or self.expression else found[1]
 
@@ -83,7 +83,7 @@ def defines_generated(query: str) -> bool:
 
 
 def in_generated_words_of(target: Target, query: str, known: Known) -> str:
-    """Return the statement with plain columns in the place of STORED ones that the sink must not compute."""
+    """Return the statement with plain columns instead of STORED ones that the sink must not compute."""
     tree = parse_or_none(query)
     if tree is None:
         return query
@@ -266,7 +266,7 @@ def makes_unique_of_expression(query: str) -> bool:
 
 
 def without_unportable_uniqueness(query: str, known: Known) -> str:
-    """Return the statement with plain indexes in the place of unique ones that the sink may compute otherwise than upstream.
+    """Return the statement with plain indexes instead of unique ones that the sink may compute otherwise than upstream.
 
     ``known``: the columns of the table before the statement. An index must have upstream's name already.
     """

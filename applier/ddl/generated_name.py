@@ -6,7 +6,7 @@ upstream's name in the sink. The rules of TiDB (``pkg/ddl``: checkConstraintName
 
 - CREATE TABLE: named indexes first, then the unnamed ones of the list, then those inside of columns. The name is that of the first column,
   or ``expression_index`` if a part is an expression; where it is taken, ``_2``, ``_3``, … follows. An unnamed primary key takes a name too.
-- ALTER TABLE: the first part alone decides, and only the indexes before the statement count, those that it drops among them.
+- ALTER TABLE: the first part alone decides, and only the indexes before the statement count, including indexes that it drops.
 - A foreign key: ``fk_`` and its number among all that the table has ever had. The name after CONSTRAINT goes before the index's own.
 - A foreign key has an index of its own name, unless an index or the primary key begins with its columns.
 
@@ -72,7 +72,7 @@ class TableNames:
 
 
 class Naming(NamedTuple):
-    """The rules of a server: TiDB's, or those of MySQL, of which MariaDB's are a part."""
+    """The rules of a server: TiDB's, or MySQL's, of which MariaDB's are a part."""
 
     expression: str
     is_tidb: bool
@@ -161,7 +161,7 @@ class _Statement:
         return _VECTOR_INDEX if key.element.index_kind == "VECTOR" else self._naming.expression
 
     def _write_key(self, key: _Key, name: str) -> Iterator[Edit]:
-        """Write the name of an index that stands in a list."""
+        """Write the name of an index that is in a list."""
         element, tokens = key.element, self._tree.tokens
         if element.name is not None and element.name.text != name:
             yield Edit(element.name.start, element.name.end, quoted_name(name))
@@ -452,7 +452,7 @@ def has_foreign_keys(query: str) -> bool:
 def with_free_names(query: str, table: str, own: Collection[str], others: Collection[str]) -> str:
     """Return the statement with names for the foreign keys that it makes and drops as the sink has them.
 
-    ``table`` is its table's name; ``own``: the foreign keys of that table, ``others``: those of the schema's other tables.
+    ``table`` is its table's name; ``own``: the foreign keys of that table, ``others``: of the schema's other tables.
     """
     tree = parse(query)
     taken = {name.casefold() for name in (*own, *others)}
@@ -522,7 +522,7 @@ class TableHistory:
 class Past:
     """Statements in the order in which they ran, and what they have made of tables. Not thread-safe.
 
-    A table's history is kept, and goes on with the statements that were added since. A replica may have ten thousand statements about one
+    A table's history is kept, and continues with the statements that were added since. A replica may have ten thousand statements about one
     table, and asks before each that is about an index.
     """
 
@@ -542,7 +542,7 @@ class Past:
     def history(self, name: FoldedName, later: Sequence[PastDdl] = ()) -> TableHistory:
         """Return what the statements have made of the table that is now called ``name``.
 
-        ``later``: some that ran behind them, and are not kept.
+        ``later``: some that ran after them, and are not kept.
         """
         if later:
             return self._with(later).history(name)

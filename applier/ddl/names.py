@@ -106,7 +106,7 @@ class DdlStatement:
 
 
 class Site(NamedTuple):
-    """A place where a statement names a table, or with ``table`` None a schema. ``schema`` is None where it is not written.
+    """A position where a statement names a table, or with ``table`` None a schema. ``schema`` is None where it is not written.
 
     ``is_new_name``: of a RENAME. ``alias`` is what a view's query calls the table.
     """
@@ -131,11 +131,11 @@ _HINTS: Final = frozenset({"USE", "FORCE", "IGNORE"})
 _AFTER_FACTOR: Final = _CLAUSES | _JOINS | _CONDITIONS | _HINTS | {*_OPERATORS, "AS", "PARTITION", "FROM", "WITH", "SELECT", "SET"}
 """What may follow a table, and is no alias."""
 _MISPLACED: Final = frozenset({"SELECT", "FROM", "JOIN", "STRAIGHT_JOIN", "TABLE"})
-"""They do not stand in an expression. FROM does, in the parenthesis of a function: TRIM('x' FROM a)."""
+"""They do not be in an expression. FROM does, in the parenthesis of a function: TRIM('x' FROM a)."""
 
 
 class QueryTables:
-    """The places where a query names tables, in the order of the text.
+    """The positions where a query names tables, in the order of the text.
 
     ``parts``: the names that it gives to queries of its own. ``words``: names behind a FROM that are no tables; the first readers took
     them for some, and identities of that time have them.
@@ -388,7 +388,7 @@ _BEFORE_PARENTHESIS: Final = frozenset(
 
 
 def changed_tables(text: str, default_schema: str) -> tuple[TableName, ...]:
-    """Return the tables that a statement may change, without those that it only reads; DdlSyntaxError if it is not understood.
+    """Return the tables that a statement may change, without tables that it only reads; DdlSyntaxError if it is not understood.
 
     A name without a schema is one of ``default_schema``.
     """
@@ -462,7 +462,7 @@ def parse_ddl(ddl: DdlEvent) -> DdlStatement | None:
 
 
 def read_ddl(ddl: DdlEvent) -> tuple[DdlStatement, tuple[Site, ...]] | None:
-    """Read the statement of a DDL, and the places of the names in its text; None if it is not wholly understood. Never raises."""
+    """Read the statement of a DDL, and the positions of the names in its text; None if it is not wholly understood. Never raises."""
     try:
         reader = _Names(parse(ddl.query), ddl)
         return reader.statement(), tuple(reader.sites)
@@ -471,7 +471,7 @@ def read_ddl(ddl: DdlEvent) -> tuple[DdlStatement, tuple[Site, ...]] | None:
 
 
 class _Names:
-    """The names of one tree. ``sites`` are their places, in the order of the text."""
+    """The names of one tree. ``sites`` are their positions, in the order of the text."""
 
     def __init__(self, tree: Tree, ddl: DdlEvent) -> None:
         self._tree, self._ddl = tree, ddl

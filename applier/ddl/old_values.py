@@ -10,8 +10,8 @@ So what it computes counts as upstream's only if it is on the list of portable e
 
 Writes the default that MySQL and TiDB give old rows of a new JSON column without one, for a sink that is a MariaDB. Pure.
 
-MySQL and TiDB put the JSON value ``null`` into old rows of ``ADD COLUMN j JSON NOT NULL``, and so does the SQLite sink. MariaDB's JSON is a
-text with a check: it puts '' there, which its own check refuses as soon as such a row is written again.
+MySQL and TiDB put the JSON value ``null`` into old rows of ``ADD COLUMN j JSON NOT NULL``, and the SQLite sink does too. MariaDB's JSON is
+a text with a check: it puts '' there, which its own check refuses as soon as such a row is written again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,9 +33,9 @@ from applier.model.events import DdlEvent
 SERVER_KIND: Final = "server"
 """The entry of ``DdlEvent.session`` that names the kind of a log's server."""
 MARIADB, MYSQL, TIDB = "mariadb", "mysql", "tidb"
-"""Kinds of servers: those of one kind convert alike."""
+"""Kinds of servers: servers of one kind convert alike."""
 COPIED: Final = "copied"
-"""In place of such a kind: INSERT IGNORE … SELECT has put the rows into a copy of the table, at several times, and has converted them."""
+"""Instead of such a kind: INSERT IGNORE … SELECT has put the rows into a copy of the table, at several times, and has converted them."""
 
 _ALIKE_IN_LOGS: Final = frozenset(
     {
@@ -191,11 +191,11 @@ OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
 """The session's variable (``DdlEvent.session``) of an ALTER TABLE whose TIMESTAMP columns get what the whole table decides."""
 
 _OPTIONS: Final = frozenset({"COLUMN_FORMAT", "STORAGE", "SET"})
-"""DEFAULT behind them is no value."""
+"""DEFAULT after them is no value."""
 
 
 def own_values(query: str, columns: Callable[[], Columns]) -> str:
-    """Return which column gets such values; '' if none does. ``columns``: asks for those that the table has before the DDL."""
+    """Return which column gets such values; '' if none does. ``columns``: asks for the table's columns before the DDL."""
     tree = parse_or_none(query)
     return "" if tree is None else next(_columns(tree, columns), "")
 

@@ -4,7 +4,7 @@ Who asks what:
 
 - the names that a statement touches (``names.py``): lenient; a text that is not wholly understood may touch everything;
 - whether a statement has run already (``conditions.py``): None where the catalogue does not show it;
-- the text that a sink of the MySQL family runs (``clause.py``, ``charset.py``): edits at places of the tree, every other byte stays;
+- the text that a sink of the MySQL family runs (``clause.py``, ``charset.py``): edits at positions of the tree, every other byte stays;
 - the definition of a table (``table_draft.py``), for a sink that translates: strict; what it does not know stops.
 
 Why no library. sqlglot was tried on this project's tests: it reads 30 of 32 types, 12 of 13 ALTERs and only 9 of 17 of the statements
@@ -117,7 +117,7 @@ def _name_before_columns(part: Cursor) -> Token | None:
 
 
 def read_condition(part: Cursor) -> Span | None:
-    """Take IF EXISTS or IF NOT EXISTS and return its place; None if neither comes next."""
+    """Take IF EXISTS or IF NOT EXISTS and return its position; None if neither comes next."""
     begin = part.at
     if part.accept("IF", "EXISTS") or part.accept("IF", "NOT", "EXISTS"):
         return begin, part.at - 1
@@ -315,7 +315,7 @@ the tree of a table with thousands of columns takes megabytes."""
 
 @lru_cache(KEPT_TREES)
 def parse(text: str) -> Tree:
-    """Read a statement; DdlSyntaxError if it is none of those that are known, or does not begin as it must."""
+    """Read a statement; DdlSyntaxError if it is not a known one, or does not begin as it must."""
     cursor = Cursor(text)
     read = _STATEMENTS.get(cursor.keyword())
     if read is None:
@@ -405,7 +405,7 @@ def _create_table(cursor: Cursor, *, or_replace: bool, is_temporary: bool) -> Cr
 
 
 def _closing(cursor: Cursor) -> int:
-    """Return the place of the parenthesis that closes the next one; one that never closes ends with the statement."""
+    """Return the position of the parenthesis that closes the next one; one that never closes ends with the statement."""
     ahead = cursor.part(cursor.at, cursor.last)
     try:
         ahead.parenthesis()

@@ -127,7 +127,7 @@ SKIPPED: Final = frozenset(
         "schema_read_only",
     }
 )  # fmt: skip
-"""Types that change neither a table's definition nor a row. TiCDC sends none of them."""
+"""Types that change neither a table's definition nor a row. TiCDC sends none."""
 
 
 def default_policy(name: str) -> str:

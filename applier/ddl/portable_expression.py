@@ -52,7 +52,7 @@ _TEXT_FAMILIES: Final = (
     TypeFamily.SET,
 )
 COMPUTED: Final = ColumnType(base="varchar")
-"""Stands for values that are no column's."""
+"""Represents values that are no column's."""
 ARITHMETIC: Final[Mapping[type[exp.Expr], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 COMPARISON: Final[Mapping[type[exp.Expr], str]] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.NullSafeEQ: "IS",

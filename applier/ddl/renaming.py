@@ -1,4 +1,4 @@
-"""Gives the tables in a statement other names: edits at the places of the names, every other byte stays. Pure.
+"""Gives the tables in a statement other names: edits at the positions of the names, every other byte stays. Pure.
 
 ``renamed`` is for routes, where the names are another replica's choice: it proves that nothing but names has changed, by reading the new
 text again. ``with_names`` is the editing alone.
@@ -52,7 +52,7 @@ def _mapped(statement: DdlStatement, name_of: NameOf) -> DdlStatement:
 
 
 def _is_text_of(text: str, before: str, edits: Sequence[Edit]) -> bool:
-    """Return whether the tokens of a text are those of the one before, with the tokens of the edits in their places."""
+    """Return whether the tokens of a text equal the tokens of the text before, with the edits applied."""
     by_place = {edit.start: edit.text for edit in edits}
     try:
         pieces = [scan(by_place[token.start]) if token.start in by_place else [token] for token in scan(before)]

@@ -96,7 +96,7 @@ _UNIQUE: frozenset[str] = frozenset({"UNIQUE", "PRIMARY"})
 
 
 class UniqueKey(NamedTuple):
-    """A key's name ('' if it has none) and plain columns, both casefolded."""
+    """A key's name ('' for an unnamed key) and plain columns, both casefolded."""
 
     name: str
     columns: frozenset[str]

@@ -6,8 +6,8 @@ References name the columns as they were before the statement, or, where there i
 The definition is read from a CREATE TABLE, and index elements also from ALTER TABLE. Strict: an unknown clause, or one that is known in
 part only, stops. ``DefinedColumn`` is not strict: of a column with an unknown option it still has the type and the generation clause.
 
-Two kinds of clause: those that change the definition, and those that change no row and no key (comments, character sets between kinds of
-UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part of a definition: ``changes_partitioned_rows`` tells it.
+Two kinds of clause: clauses that change the definition, and clauses that change no row and no key (comments, character sets between kinds
+of UTF-8, numbering, visibility, TTL). What a clause does to partitions is not part of a definition: ``changes_partitioned_rows`` tells it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -132,7 +132,7 @@ class TableDraft:
         self._place(DraftColumn(definition), position)
 
     def modify_column(self, name: str, definition: ColumnDefinition, position: Position | None) -> None:
-        """Give a column another definition, and another place if one is named."""
+        """Give a column another definition, and another position if one is named."""
         column = self._existing(name)
         self._rename_in_expressions(column.definition.name, definition.name)
         column.definition = definition
@@ -300,7 +300,7 @@ def _column(tree: Tree, element: Element, charset: str) -> ParsedColumn:
 
 
 def column_name(tree: Tree, element: Element) -> str:
-    """Return the name of a column; DdlSyntaxError if it has none."""
+    """Return the name of a column; DdlSyntaxError if there is none."""
     if element.name is None or element.constraint is not None:
         raise tree.part(*element.span).unexpected("a column or an index")
     return element.name.text
@@ -562,7 +562,7 @@ class _Alteration:
         cursor.skip_rest()
 
     def take_options(self, clause: AlterClause, cursor: Cursor) -> None:
-        """Take options of the table and of ALTER TABLE; several may stand in one clause, without commas. None changes a row or a key."""
+        """Take options of the table and of ALTER TABLE; several may be in one clause, without commas. None changes a row or a key."""
         # The one table of options (clause.py) decides here too: what TiDB does not act on changes nothing in SQLite either.
         reader, last = ClauseReader(self._tree.tokens), clause.span[1]
         while not cursor.is_done:

@@ -29,7 +29,7 @@ _PIECE: Final = re.compile(
 
 
 def as_tidb_reads(text: str) -> str:
-    """Return the text with ``/*!`` comments opened and MariaDB's own blanked. Its length, and every place in it, stay as they are."""
+    """Return the text with ``/*!`` comments opened and MariaDB's own blanked. Its length, and every position in it, stay as they are."""
     if "/*!" not in text and "/*M!" not in text:
         return text
     pieces, at, is_open = list[str](), 0, False
@@ -57,7 +57,7 @@ class DdlSyntaxError(Exception):
 
 
 class Token(NamedTuple):
-    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself; ``start`` and ``end`` are its place in the text.
+    """``kind`` is word, quoted (an identifier, unescaped), string, or the mark itself; ``start`` and ``end`` are its position in the text.
 
     ``keyword`` is the keyword that it may be, in upper case; of what cannot be one, the kind.
     """
@@ -125,7 +125,7 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\
 
 
 class Literal(NamedTuple):
-    """``kind`` is string, number or bytes (``text`` is then hexadecimal digits); ``last`` is the place of its last token."""
+    """``kind`` is string, number or bytes (``text`` is then hexadecimal digits); ``last`` is the position of its last token."""
 
     kind: str
     text: str
@@ -133,7 +133,7 @@ class Literal(NamedTuple):
 
 
 def literal_at(text: str, tokens: Sequence[Token], at: int) -> Literal | None:
-    """Read the literal whose first token is ``at``, which may be a charset introducer (``_utf8mb4'x'``); None if none stands there."""
+    """Read the literal whose first token is ``at``, which may be a charset introducer (``_utf8mb4'x'``); None if none is there."""
     token = tokens[at]
     if token.kind == "string":
         return Literal("string", unescape(token.text), at)

@@ -4,8 +4,8 @@ The tree is shallow on purpose. It cuts a statement into clauses, columns and in
 options, expressions) stays text, to which ``Tree.part`` gives a cursor. So every statement that TiDB prints has a tree, whatever options
 the next version brings, and a caller that needs the inside reads it as strictly as it must (``column_parser``, ``clause``).
 
-Places are indexes of tokens; a ``Span`` is the first and the last of them, and empty if the last is before the first. Everything outside of
-an edit stays as it is, byte by byte.
+Positions are indexes of tokens; a ``Span`` is the first and the last of them, and empty if the last is before the first. Everything outside
+of an edit stays as it is, byte by byte.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class Element:
     """A column, index or constraint, in CREATE TABLE or after ADD.
 
     ``index_kind`` is PRIMARY, UNIQUE, FULLTEXT, SPATIAL, VECTOR, COLUMNAR, HYBRID or ''. ``name`` is the column's or index's own,
-    ``constraint`` the one after CONSTRAINT. ``condition`` is IF NOT EXISTS. ``body`` is the place after all of that.
+    ``constraint`` the one after CONSTRAINT. ``condition`` is IF NOT EXISTS. ``body`` is the position after all of that.
     """
 
     span: Span
@@ -88,7 +88,8 @@ class AlterClause:
     """One clause of ALTER TABLE.
 
     ``name`` is the column, index or partition that it is about, ``new_name`` what a RENAME or CHANGE calls it, ``table`` the other table of
-    a RENAME or EXCHANGE. ``elements`` are what ADD adds, ``is_list`` with parentheses around them. ``body`` is the place after all names.
+    a RENAME or EXCHANGE. ``elements`` are what ADD adds, ``is_list`` with parentheses around them. ``body`` is the position after all
+    names.
     """
 
     span: Span
@@ -104,7 +105,7 @@ class AlterClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTableStatement:
-    """CREATE TABLE. ``body`` is the place after the name; the spans are empty where the statement has no such part."""
+    """CREATE TABLE. ``body`` is the position after the name; the spans are empty where the statement has no such part."""
 
     table: NamePlace
     body: int
@@ -130,7 +131,7 @@ class AlterTableStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatement:
-    """CREATE INDEX or DROP INDEX. ``parts`` are inside the parenthesis; options stand in ``before_table`` and ``options``."""
+    """CREATE INDEX or DROP INDEX. ``parts`` are inside the parenthesis; options are in ``before_table`` and ``options``."""
 
     is_create: bool
     name: Token
@@ -144,7 +145,7 @@ class IndexStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateViewStatement:
-    """CREATE VIEW. ``body`` is the place after the name."""
+    """CREATE VIEW. ``body`` is the position after the name."""
 
     view: NamePlace
     body: int

@@ -99,7 +99,7 @@ class ZoneUse(NamedTuple):
 
 
 def zone_uses(query: str, types: Types = None) -> list[ZoneUse]:
-    """Return what of a DDL depends on the zone of its session. ``types``: those of its table's columns; without them, what may depend."""
+    """Return what of a DDL depends on the zone of its session. ``types``: of its table's columns; without them, what may depend."""
     tree = parse_or_none(query)
     if tree is None:
         return [ZoneUse("a statement that the applier does not understand")] if _speaks_of_time(query) else []
@@ -244,7 +244,7 @@ def _of_bounds(tree: Tree, span: Span) -> Iterator[ZoneUse]:
 
 
 def _without_known_points(tokens: Sequence[Token]) -> list[Token]:
-    """Leave UNIX_TIMESTAMP of a column out: the column is a TIMESTAMP there, and its number of seconds the same in each zone."""
+    """Skip UNIX_TIMESTAMP of a column: the column is a TIMESTAMP there, and its number of seconds the same in each zone."""
     kept, at = [], 0
     while at < len(tokens):
         ahead = tokens[at : at + 4]

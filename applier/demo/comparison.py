@@ -86,7 +86,7 @@ def durable_state(sink: Sink) -> DurableState | None:
 
 
 def steps_until(history: Iterable[UpstreamStep], state: DurableState) -> Iterator[UpstreamStep]:
-    """Yield the steps that a replica in ``state`` must show: all rows up to its checkpoint, and of the DDLs at it those that are done."""
+    """Yield the steps that a replica in ``state`` must show: all rows up to its checkpoint, and the DDLs at it that are done."""
     for step in history:
         if is_beyond(step.ts, state.checkpoint_ts):
             return

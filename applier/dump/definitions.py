@@ -47,7 +47,7 @@ class Definitions:
     """Tables and views, by upstream's names."""
     left_out: list[str] = field(default_factory=list)
     floats: list[str] = field(default_factory=list)
-    """FLOAT columns of MySQL and MariaDB: their dumpers write six digits, and say nothing."""
+    """FLOAT columns of MySQL and MariaDB: their dumpers write six digits, without a warning."""
     named_bytes: dict[FoldedName, dict[str, str]] = field(default_factory=dict)
     """The columns of MariaDB's types whose values a dump writes as text and a binlog has as bytes, by the sink's tables."""
     _views: dict[TableName, Piece] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Definitions:
                 self._run(piece, TableName(piece.schema or schema, piece.name))
 
     def finish(self) -> None:
-        """Make the views, each behind those that it reads."""
+        """Make the views, each after the views that it reads."""
         waiting, failure = dict(self._views), None
         while waiting:
             before = len(waiting)

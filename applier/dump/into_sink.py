@@ -1,7 +1,7 @@
 """Loads a dump into the sink of a replica that has not begun, and tells the bookkeeping from which timestamp the replica begins.
 
-Refused before anything is changed: a dump of no or of another moment, files of two dumps, tables that are there already, a replica that
-has begun. While the load runs, and after one that failed, the bookkeeping says so, and no run starts.
+Refused before anything is changed: a dump of no or of another point in time, files of two dumps, tables that are there already, a replica
+that has begun. While the load runs, and after one that failed, the bookkeeping records it, and no run starts.
 """
 
 import re
@@ -149,7 +149,7 @@ def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]
 
 
 def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
-    """Return the timestamp of the dump. ConfigError: nobody tells it, or two tell different ones."""
+    """Return the timestamp of the dump. ConfigError: no file tells it, or two tell different ones."""
     start_ts, timeline = kit_of(config.source_settings()).start_of_dump(directory, given, Ts(config.source.start_ts))
     # Messages about the position name its file from now on.
     use_timeline(timeline)
@@ -184,7 +184,7 @@ def check_file_times(directory: Path, inventory: Inventory) -> None:
 
 
 def _chosen(config: Config, inventory: Inventory) -> Inventory:
-    """Leave out the files of tables that the table filter leaves out; in a file with everything its statements are chosen."""
+    """Skip the files of tables that the table filter excludes; in a file with everything its statements are chosen."""
     selection = config.source.selection()
     files = [file for file in inventory.files if file.kind in {FileKind.SCHEMA, FileKind.WHOLE} or selection.has(file.table)]
     return Inventory(tuple(files))

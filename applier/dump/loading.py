@@ -79,7 +79,7 @@ class DumpLoad:
         return progress
 
     def _defining(self, kind: FileKind) -> list[DumpFile]:
-        """Return files of a kind, without those of tables that stand for views."""
+        """Return files of a kind, without the files of tables that represent views."""
         views = {file.table for file in self.inventory.of(FileKind.VIEW)}
         return [file for file in self.inventory.of(kind) if kind is not FileKind.TABLE or file.table not in views]
 

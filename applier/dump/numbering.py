@@ -65,7 +65,7 @@ def rows_by_metadata(directory: Path) -> dict[TableName, int]:
 
 
 def missing_files(paths: Iterable[Path]) -> list[str]:
-    """Return the names of the files that are missing among those of one table."""
+    """Return the names of the files that are missing among the files of one table."""
     numbers = [number for path in paths if (number := _number(path)) is not None]
     files = defaultdict[int, set[int]](set)
     for number in numbers:

@@ -16,7 +16,7 @@ from applier.model.timeline import Timeline
 class ApplierError(Exception):
     """Anything that stops the applier. ``kind`` decides what the engine does (``REACTIONS``).
 
-    ``facts`` name the place (topic, partition, offset, table, commit_ts, …), and the kind too: they are for people.
+    ``facts`` name the position (topic, partition, offset, table, commit_ts, …), and the kind too: they are for people.
     """
 
     exit_code: int = 1
@@ -32,7 +32,7 @@ class ApplierError(Exception):
 
     @property
     def remedy(self) -> Remedy:
-        """What to do. Its commands name the place of this error, so that they can be run as they stand."""
+        """What to do. Its commands name the position of this error, so that they can be run as they stand."""
         return self._remedy.filled_in(self.facts)
 
     @remedy.setter

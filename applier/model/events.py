@@ -45,7 +45,7 @@ class FoldedName(NamedTuple):
 
     @property
     def schema_name(self) -> "FoldedName":
-        """The name that stands for all tables of the schema."""
+        """The name that represents all tables of the schema."""
         return FoldedName(self.schema, "")
 
     def is_covered(self, touched: frozenset["FoldedName"]) -> bool:
@@ -94,7 +94,7 @@ class KnownKeys(NamedTuple):
     ``handle``: the columns whose values are the key of the rows (``PlacedRow.key``), sorted by casefolded name. () says that upstream's
     table has no key. None says that it may have one: then each row has the key ``b""``, an update is a delete of the old row and an upsert
     of the new one, all rows of the table are placed together, and the sink's catalogue gives the key when they are written.
-    ``primary``: the members of the primary key. ``unique``: those of the other unique indexes, together. None: upstream's statements, or
+    ``primary``: the members of the primary key. ``unique``: of the other unique indexes, together. None: upstream's statements, or
     upstream itself, must explain a unique index of the sink.
     ``identifying``: the members of any of these that are NOT NULL, as far as the format tells: the sink's key must be among them where the
     rows do not have all of the handle key.
@@ -117,8 +117,8 @@ class Shape(NamedTuple):
     ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
     ``routed_from``: upstream's name of the table, where a route gives it another one in the sink; None: it has one name.
     ``partitioned``: the rows have no handle key, and are of a partitioned table, whose partitions keep no order among one another.
-    ``encoding``: what the source's decoder must know besides to read an image of this shape; nobody else looks at it.
-    ``hides_actions``: upstream's server has executed the actions of foreign keys for these rows, and no event says what they changed.
+    ``encoding``: what the source's decoder must know besides to read an image of this shape; no one else looks at it.
+    ``hides_actions``: upstream has executed the actions of foreign keys for these rows, and no event says what they changed.
     """
 
     schema: str
@@ -193,7 +193,7 @@ class RowEvent:
 class TableMove(NamedTuple):
     """What a DDL does to one table, by upstream's names: None before it makes the table, and after it drops it.
 
-    ``sink``: the name that ``after`` has in the sink; None: it is left out. A schema that is dropped has table ''.
+    ``sink``: the name that ``after`` has in the sink; None: it is skipped. A schema that is dropped has table ''.
     """
 
     before: FoldedName | None
@@ -202,7 +202,7 @@ class TableMove(NamedTuple):
 
 
 class LeftOutTable(NamedTuple):
-    """A table of which the filter leaves rows out. ``ts`` is that of one of them."""
+    """A table of which the filter excludes rows. ``ts``: of one of them."""
 
     ts: int
     name: TableName
@@ -211,7 +211,7 @@ class LeftOutTable(NamedTuple):
 class DdlRefusal(NamedTuple):
     """Why a DDL cannot be applied with the configured filter and routes, and what an operator does about it.
 
-    ``kept``: upstream's name of the table that is left out; if the sink has it unchanged, the DDL, with the sink's names, is applied.
+    ``kept``: upstream's name of the table that is skipped; if the sink has it unchanged, the DDL, with the sink's names, is applied.
     """
 
     why: str
@@ -220,7 +220,7 @@ class DdlRefusal(NamedTuple):
 
 
 class CutOver(NamedTuple):
-    """A RENAME by which a copy of a table takes the table's place: ``table`` and ``copy`` by upstream's names.
+    """A RENAME by which a copy of a table replaces it: ``table`` and ``copy`` by upstream's names.
 
     ``is_routed``: whether the table has another name in the sink.
     """
@@ -234,7 +234,7 @@ class CutOver(NamedTuple):
 class DdlEvent:
     """A DDL. ``schema`` and ``table`` are the event's own (RENAME: the new name); ``ddl_type`` is TiDB's ActionType.
 
-    ``left_out``: why the filter leaves it out, '' if it does not; it is recorded as skipped, with upstream's names. ``refusal``: why it
+    ``left_out``: why the filter excludes it, '' if it does not; it is recorded as skipped, with upstream's names. ``refusal``: why it
     stops the run at its turn. Else its names are the sink's.
     """
 
@@ -252,11 +252,11 @@ class DdlEvent:
     session: tuple[tuple[str, str | int], ...] = ()
     """Variables of the session that it needs where it runs again, where the source says which."""
     cut_over: CutOver | None = None
-    """Set for a RENAME that stands for an ALTER TABLE of its table: the ledger has the statements of that ALTER TABLE."""
+    """Set for a RENAME that represents an ALTER TABLE of its table: the ledger has the statements of that ALTER TABLE."""
 
     @property
     def is_of_log(self) -> bool:
-        """Whether it stands in a log of statements, with all that its session had: also if it changed nothing (IF EXISTS)."""
+        """Whether it is in a log of statements, with all that its session had: also if it changed nothing (IF EXISTS)."""
         return any(name == "sql_mode" for name, _ in self.session)
 
     @property
@@ -268,7 +268,7 @@ class DdlEvent:
 class DdlIdentity(NamedTuple):
     """Two DDLs are the same if these are equal; if one of them cannot be parsed, ts, schema and table decide. ``touches`` None: not parsed.
 
-    So broadcast copies, replays and the other text of an upgraded producer are one DDL, and the pieces of a RENAME chain, which share
+    So broadcast copies, replays and the other text of an upgraded producer are the same DDL, and the pieces of a RENAME chain, which share
     ts and table, are several.
     """
 
@@ -296,7 +296,7 @@ Event: TypeAlias = RowEvent | DdlEvent | ResolvedEvent | AdminEvent
 
 
 MARKER_IMAGE = b""
-"""The image of a row whose event cannot be read. It keeps the event's place among the versions of its row, so that no older version is
+"""The image of a row whose event cannot be read. It keeps the event's position among the versions of its row, so that no older version is
 written as the final one; it is never written itself. No image of a producer is empty."""
 
 

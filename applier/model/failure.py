@@ -1,4 +1,4 @@
-"""What kinds of failures decide how a run goes on: try again, reload the state from the sink's checkpoint, or stop.
+"""What kinds of failures decide how a run continues: try again, reload the state from the sink's checkpoint, or stop.
 
 The kind of an error is a value of its own; its facts are for people only. What a kind does is said once, in ``REACTIONS``. A kind that is
 not there stops the run. Whether an error of the sink or of Spark is transient is said by its class (``applier.model.errors``).
@@ -67,7 +67,7 @@ class FailureKind(StrEnum):
 
     @property
     def must_resume(self) -> bool:
-        """Whether a run must begin again at the sink's checkpoint before it goes on."""
+        """Whether a run must begin again at the sink's checkpoint before it continues."""
         return REACTIONS.get(self) is Reaction.RELOAD
 
 

@@ -1,4 +1,4 @@
-"""Positions: timestamps of the upstream, and places in the source.
+"""Positions: timestamps of the upstream, and positions in the source.
 
 A ``Ts`` orders what upstream has committed: an unsigned number of 64 bits, never a float. What it means to people, the source says
 (``timeline``).
@@ -36,13 +36,13 @@ class Stream(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of one record."""
+    """The position of one record."""
 
     stream: Stream
     offset: Offset
 
     def __str__(self) -> str:
-        """Spell the place as ``topic/partition@offset``."""
+        """Spell the position as ``topic/partition@offset``."""
         return f"{self.stream}@{self.offset}"
 
     @property

@@ -39,7 +39,7 @@ class RangeId(NamedTuple):
 
 
 class ResumePoint(NamedTuple):
-    """A record whose value is greater than those of all records before it in its range (``RangeReport.resume_points``)."""
+    """A record whose value is greater than in all records before it in its range (``RangeReport.resume_points``)."""
 
     offset: Offset
     value: Ts
@@ -58,7 +58,7 @@ class RepeatPoint(NamedTuple):
 
 
 class DdlArrival(NamedTuple):
-    """A DDL and its place in a range; ``index`` counts the events of one record."""
+    """A DDL and its position in a range; ``index`` counts the events of one record."""
 
     offset: Offset
     index: int  # type: ignore[assignment] # hides tuple.index, which nobody needs here
@@ -68,10 +68,10 @@ class DdlArrival(NamedTuple):
 class TableRows(NamedTuple):
     """The cached rows of one table in one range.
 
-    ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree. An empty tuple is a
-    table without a key, None one whose key the rows' format does not tell: the sink's catalogue gives it. ``bytes_key``: those of them
+    ``handle_key``: casefolded names of the key columns, sorted; a table has several entries if its rows disagree. An empty tuple is a table
+    without a key, None one whose key the rows' format does not tell: the sink's catalogue gives it. ``bytes_key``: the ones among them
     whose values are bytes and not text. ``min_ts``/``max_ts`` bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the
-    place to name in a message. ``placeholders``: how many of them are read from upstream before they are written, and then take far more
+    position to name in a message. ``placeholders``: how many of them are read from upstream before they are written, and then take far more
     than in the cache. ``routed_from``: upstream's name, where it is another one. ``hides_actions``: as in ``Shape``, of any of them.
     ``tells_indexes``: their format names the members of unique indexes (``KnownKeys.unique``).
     """
@@ -163,7 +163,7 @@ class RangeReport:
     ends_announced: bool = False
     """Whether no event follows that admin event in the range."""
     left_out: tuple[TableName, ...] = ()
-    """Tables of which the filter has left out rows that were no replays."""
+    """Tables of which the filter has skipped rows that were no replays."""
     skipped_statements: tuple[tuple[str, int], ...] = ()
     """How many statements of each kind were skipped, because they change no table of a replica."""
     promises: Promises = NO_PROMISES
@@ -174,7 +174,7 @@ class RangeReport:
     checksum: int = 0
     """Of what it holds: every key, image, commit_ts and offset of its rows, its DDLs and its resolved timestamp."""
     repeats: tuple[RepeatPoint, ...] = ()
-    """Of rows of tables without a key; empty where nobody needs to know."""
+    """Of rows of tables without a key; empty where no one needs to know."""
 
     def kept(self) -> "RangeReport":
         """Return what may be kept of it once its DDLs are taken in: a DDL is in the reports of all partitions."""

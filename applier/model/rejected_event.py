@@ -1,4 +1,4 @@
-"""Rejected events: those that cannot be read or written, and those that the operator skips. Small enough to travel in a report.
+"""Rejected events: events that cannot be read or written, and events that the operator skips. Small enough to travel in a report.
 
 The record itself stays in Kafka until the transaction that stores it in the quarantine reads it once more.
 """
@@ -15,7 +15,7 @@ from applier.model.events import Value
 from applier.model.position import NO_TS, Offset, Place, Stream, Ts
 
 WHOLE_RECORD: Final = -1
-"""Stands for the event's index where a record cannot be divided into events."""
+"""Represents the event's index where a record cannot be divided into events."""
 
 MAX_QUARANTINED: Final = 100
 """At most so many per range and per transaction, besides those stored already. More are no accident: something systematic is wrong."""
@@ -40,26 +40,26 @@ class QuarantineState(StrEnum):
     HELD = "held"
     """It waits for the operator's decision."""
     SKIPPED = "skipped"
-    """It was left out by a skip rule of the operator."""
+    """It was skipped by a skip rule of the operator."""
     RETRIED = "retried"
     DROPPED = "dropped"
 
 
 class EventPlace(NamedTuple):
-    """One event of one record; ``event`` counts from 0, ``WHOLE_RECORD`` stands for all of it."""
+    """One event of one record; ``event`` counts from 0, ``WHOLE_RECORD`` represents all of it."""
 
     stream: Stream
     offset: Offset
     event: int
 
     def __str__(self) -> str:
-        """Spell the place as ``topic/partition@offset`` or ``topic/partition@offset#event``."""
+        """Spell the position as ``topic/partition@offset`` or ``topic/partition@offset#event``."""
         whole = f"{self.stream}@{self.offset}"
         return whole if self.event == WHOLE_RECORD else f"{whole}#{self.event}"
 
     @property
     def options(self) -> str:
-        """The options of a command that name the place."""
+        """The options of a command that name the position."""
         whole = f"--stream {self.stream} --offset {self.offset}"
         return whole if self.event == WHOLE_RECORD else f"{whole} --event {self.event}"
 
@@ -78,12 +78,12 @@ class RejectedEvent:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Its state and place, for a log line."""
+        """Its state and position, for a log line."""
         return {"state": self.state.value} | self.where
 
     @property
     def where(self) -> dict[str, Any]:
-        """Its place, for an error: never values of the row."""
+        """Its position, for an error: never values of the row."""
         stream, offset, event = self.place
         facts = Place(stream, offset).facts
         facts |= {} if event == WHOLE_RECORD else {"event": event}
@@ -92,7 +92,7 @@ class RejectedEvent:
 
 
 def reason_of(error: ApplierError) -> str:
-    """Return why an event was rejected, in one line: the message, and the facts beside its place."""
+    """Return why an event was rejected, in one line: the message, and the facts beside its position."""
     facts = ", ".join(f"{name}={value}" for name, value in _facts_without_place(error).items())
     return error.message + (f" [{facts}]" if facts else "")
 

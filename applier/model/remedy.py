@@ -1,6 +1,6 @@
 """Remedies: what an operator does about an error or a finding. Each has an identifier, and its wording is free.
 
-A remedy's commands name the place of their error, so that an operator can run them as they stand. A remedy writes ``…`` for the value of
+A remedy's commands name the position of their error, so that an operator can run them as they stand. A remedy writes ``…`` for the value of
 an option. What the facts of the error know is filled in when the remedy is read; the rest stays.
 """
 
@@ -31,7 +31,7 @@ _OF_LOG: Final = {"--topic … --partition … --from …": "--from …", "--str
 class Remedy(str):
     """The text of a remedy, and its identifier: ``id`` is stable, in kebab case, and begins with its area (``kafka.grant-read``).
 
-    A remedy is made at one place of the code, with a literal identifier: ``tests/remedies/register.toml`` says which test follows it.
+    A remedy is made once in the code, with a literal identifier: ``tests/remedies/register.toml`` says which test follows it.
     """
 
     __slots__ = ("id",)
@@ -64,7 +64,7 @@ class Remedy(str):
 
 
 NO_REMEDY: Final = Remedy("", "")
-"""Of an error about which nobody can do anything, or whose message says it."""
+"""Of an error that no one can mend, or whose message says what to do."""
 
 
 def _option(whole: str, option: str, facts: Mapping[str, Any]) -> str:

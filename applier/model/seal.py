@@ -26,7 +26,7 @@ def seal(value: Any) -> bytes:
 
 
 def unseal(data: bytes) -> Any:
-    """Return the value. DamagedData: the bytes are not those that ``seal`` returned."""
+    """Return the value. DamagedData: the bytes are not what ``seal`` returned."""
     # A view: a slice would copy half a megabyte of rows each time.
     content, checksum = memoryview(data)[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
     if crc32(content).to_bytes(CHECKSUM_BYTES, "big") != checksum:

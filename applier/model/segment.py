@@ -1,10 +1,10 @@
 """The rules of time: every choice between ``<`` and ``<=`` of two timestamps, each with its reason (DESIGN.md 3).
 
 A is the checkpoint, W the watermark, T the commit_ts of a DDL. Between two steps the sink equals: all rows <= A, all DDLs < A, and
-of the DDLs at A exactly those that the ledger calls done. A closed window is (A, W]; a segment is (after, upto] inside of it.
+of the DDLs at A exactly the ones that the ledger calls done. A closed window is (A, W]; a segment is (after, upto] inside of it.
 
 Everybody asks this module: the coordinator, the selection of cached chunks, the compaction, the writer of the checkpoint. A test keeps it
-so. The protocol's text says that rows < W are complete; both producers and the founders' consumer say <=, and so do we. A second place
+so. The protocol's text says that rows < W are complete; both producers and the founders' consumer say <=, and so do we. A second spot
 that decides the same with the other sign loses or repeats a transaction at a boundary, which no test of one module sees.
 """
 
@@ -73,7 +73,7 @@ def is_later_version(version: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], versions: tuple[Sequence[int], ...]) -> None:
-    """Let each row take its key's place in ``latest`` if its version is later, by these columns; the first is commit_ts."""
+    """Let each row replace its key's row in ``latest`` if its version is later, by these columns; the first is commit_ts."""
     commit_ts, second, third, last = versions
     # In one place, as `inside`, and without a call: the loop runs once for each superseded row.
     for key, row in rows:
@@ -188,7 +188,7 @@ def first_beyond(points: Sequence[T], upto_ts: Ts, ts_of: Callable[[T], Ts]) -> 
 
 
 def overlaps_segment(min_ts: int, max_ts: int, after_ts: Ts, upto_ts: Ts) -> bool:
-    """Whether rows between two commit_ts (inclusive) may belong to a segment. One that ends where it begins has none of its own."""
+    """Whether rows between two commit_ts (inclusive) may belong to a segment. One that ends where it begins has no rows of its own."""
     return after_ts < upto_ts and min_ts <= upto_ts and max_ts > after_ts
 
 
@@ -209,7 +209,7 @@ def may_hold(ts: Ts, min_ts: int, max_ts: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsWritten:
-    """Rows that are in the sink ahead of the checkpoint: those of ``tables``, of each stream up to a commit_ts."""
+    """Rows that are in the sink ahead of the checkpoint: of ``tables``, in each stream up to a commit_ts."""
 
     upto: Mapping[Stream, Ts]
     tables: frozenset[FoldedName]
@@ -330,7 +330,7 @@ def behind_promise(min_ts: int, max_ts: int, resolved_ts: Ts) -> Ts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowWindow(SegmentWindow):
-    """Rows that are written ahead: of ``tables``, those of each stream between its own two commit_ts in ``spans``."""
+    """Rows that are written ahead: of ``tables``, for each stream between its own two commit_ts in ``spans``."""
 
     spans: Mapping[Stream, tuple[Ts, Ts]]
     tables: frozenset[FoldedName]

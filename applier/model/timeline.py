@@ -1,6 +1,6 @@
 """What a timestamp of the upstream means to people: a time of the clock, and how commands spell it. Only a source knows that.
 
-A TSO of TiDB holds its time; a place in a binlog does not, so the source has to remember it.
+A TSO of TiDB holds its time; a position in a binlog does not, so the source has to remember it.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ class Timeline(Protocol):
 
     @property
     def spells_offsets(self) -> bool:
-        """Whether offsets are spelled as timestamps are, and name a record alone: a place in a log. Else its stream is named too."""
+        """Whether offsets are spelled as timestamps are, and name a record alone: a position in a log. Else its stream is named too."""
         ...
 
 
@@ -69,7 +69,7 @@ def moment_at(ts: Ts, timeline: Timeline) -> datetime | None:
 def is_ahead(ts: Ts, timeline: Timeline, now_ms: int) -> bool:
     """Return whether a TSO is later than the clock, beyond what clocks differ by: rows up to it would be dropped as applied.
 
-    False for a place in a log: its time is what a session of upstream has set, and decides nothing.
+    False for a position in a log: its time is what a session of upstream has set, and decides nothing.
     """
     time_ms = None if timeline.spells_offsets or not ts else timeline.time_ms(ts)
     return time_ms is not None and time_ms > now_ms + AHEAD_MS

@@ -19,9 +19,9 @@ class XaReader(Protocol):
 
 
 class XaStore(Protocol):
-    """Driver side. Each call is a separate transaction at least; errors are those of the sink.
+    """Driver side. Each call is a separate transaction at least; errors as in the sink.
 
-    It needs no fence: the content of a place never changes, and a place is forgotten only once the progress has passed its end, which
+    It needs no fence: the content of a position never changes, and a position is forgotten only once the progress has passed its end, which
     nothing undoes.
     """
 
@@ -31,11 +31,11 @@ class XaStore(Protocol):
         ...
 
     def sizes(self) -> Mapping[int, int]:
-        """Return the place and size of each transaction that is kept; those that a run has died over may be incomplete."""
+        """Return the position and size of each transaction that is kept; a transaction over which a run has died may be incomplete."""
         ...
 
     def keep(self, place: int, pieces: Iterable[bytes]) -> None:
-        """Store what a transaction has changed, in place of what is there."""
+        """Store what a transaction has changed, instead of what is there."""
         ...
 
     def forget(self, places: Collection[int]) -> None:

@@ -98,7 +98,7 @@ _DEFAULT: Final = re.compile(r" DEFAULT ('(?:[^'\\]|''|\\.)*')", re.DOTALL)
 
 
 def restore_binary_defaults(connection: Connection, table: TableName, columns: list[dict[str, Any]]) -> None:
-    """Put the bytes of SHOW CREATE TABLE in place of defaults with question marks. ``columns``: rows of information_schema.COLUMNS."""
+    """Put the bytes of SHOW CREATE TABLE instead of defaults with question marks. ``columns``: rows of information_schema.COLUMNS."""
     unclear = [row for row in columns if _is_unclear(row)]
     if not unclear:
         return
@@ -133,7 +133,7 @@ _WORDS: Final = frozenset({"AUTO_INCREMENT", "DEFAULT_GENERATED", "VIRTUAL GENER
 
 
 def column_of(row: Mapping[str, Any], checks: Sequence[Check]) -> ColumnStructure:
-    """Read one row of information_schema.COLUMNS; ``checks`` are those of the table."""
+    """Read one row of information_schema.COLUMNS; ``checks``: of the table."""
     extra = str(row["EXTRA"] or "")
     sql_type, name = _type(str(row["COLUMN_TYPE"])), str(row["COLUMN_NAME"])
     is_json = sql_type == "json" or (sql_type == "longtext" and any(is_json_check(check, name) for check in checks))
@@ -253,7 +253,7 @@ _OWN_OPTIONS: Final = frozenset({"partitioned"})
 
 
 def read_structures(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableStructure]:
-    """Read the tables; missing ones are left out. NeedsOperator: the server has several tables of one folded name."""
+    """Read the tables; missing ones are skipped. NeedsOperator: the server has several tables of one folded name."""
     actual = spellings(connection, tables)
     if not actual:
         return {}
@@ -280,7 +280,7 @@ def read_check_names(connection: Connection, table: TableName) -> tuple[frozense
 
 
 def _check_view(connection: Connection) -> CatalogueView | None:
-    """Find where the server describes checks; None: it has none."""
+    """Find where the server describes checks; None: it does not have one."""
     rows = asked_once(connection, "views of checks", lambda: read_named(connection, _CHECK_VIEWS))
     present = {(row["VIEW_NAME"].upper(), row["COLUMN_NAME"].upper()) for row in rows}
     views = {view for view, _ in present}
@@ -318,7 +318,7 @@ def _check(table: TableName, row: Row) -> Check:
 
 
 def _own_checks(checks: list[Check], columns: tuple[ColumnStructure, ...]) -> tuple[Check, ...]:
-    """Leave out the checks by which MariaDB implements the type JSON."""
+    """Exclude the checks by which MariaDB implements the type JSON."""
     own = [check for check in checks if not any(column.type == "json" and is_json_check(check, column.name) for column in columns)]
     return tuple(sorted(own, key=lambda check: (check.name, check.clause.text)))
 
@@ -499,7 +499,7 @@ _LABEL_CONTROL: Final = {"0": "\0", "n": "\n", "r": "\r"}
 
 
 def describe(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-    """Describe the tables, in as many statements for thousands as for one; missing ones are left out.
+    """Describe the tables, in as many statements for thousands as for one; missing ones are skipped.
 
     NeedsOperator: the server has several tables of one folded name, and none is spelled as upstream's.
     """
@@ -515,7 +515,7 @@ def describe_with_rows(connection: Connection, tables: Collection[TableName]) ->
 
 
 def tables_with_rows(connection: Connection, tables: Collection[TableName]) -> frozenset[FoldedName]:
-    """Return those of the tables that exist and hold a row, in a statement for each fifty of them."""
+    """Return which of the tables exist and hold a row, in a statement for each fifty of them."""
     actual = list(spellings(connection, tables).items())
     found: set[FoldedName] = set()
     for block in (actual[start : start + FEW] for start in range(0, len(actual), FEW)):

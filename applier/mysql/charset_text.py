@@ -1,6 +1,6 @@
 """CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB: text by its character set, bytes as they are.
 
-A sink converts text from UTF-8 by the server's own tables, and must get the same bytes again. Python's codecs were compared with MariaDB
+A sink converts text from UTF-8 by the tables of its server, and must get the same bytes again. Python's codecs were compared with MariaDB
 10.11 and MySQL 9.7 for each character. A character that Python reads otherwise, or that does not lead back, is not read as text: the whole
 value is then its bytes (lone surrogates), which sinks write as they are.
 
@@ -122,7 +122,7 @@ def _character(code: bytes) -> str:
 
 
 def _shifted(row: int, cell: int) -> bytes:
-    """Return the code of cp932 of a place in the table of characters, which has two rows for each first byte there."""
+    """Return the code of cp932 of a position in the table of characters, which has two rows for each first byte there."""
     first = (row - 1 >> 1) + 0x81
     if row % 2 == 0:
         return bytes((first if first < 0xA0 else first + 0x40, cell + 0x9E))
@@ -185,13 +185,13 @@ def texts(charset: str) -> TextsRead:
 
 
 def read_utf8(values: Sequence[bytes]) -> Sequence[str]:
-    """Read UTF-8. NUL is a character of its own in it, and no part of another: to read all at once is to read each."""
+    """Read UTF-8. NUL is never part of another character in it: all texts can be read at once."""
     found = b"\0".join(values).decode("utf-8", "surrogateescape").split("\0")
     return found if len(found) == len(values) else [value.decode("utf-8", "surrogateescape") for value in values]
 
 
 def _as_bytes(value: bytes) -> str:
-    """Return the lone surrogates that stand for these bytes. ValueError: all are ASCII, so nothing tells a sink what they are."""
+    """Return the lone surrogates that represent these bytes. ValueError: all are ASCII, so nothing tells a sink what they are."""
     if value.isascii():
         raise ValueError("its text has a character that a server changes where it comes as UTF-8, a backslash in sjis")
     return value.decode("ascii", "surrogateescape")

@@ -31,7 +31,7 @@ def tls_arguments(tls: Tls) -> dict[str, Any]:
 class DriverConnection(pymysql.Connection):  # type: ignore[misc]  # PyMySQL ships no types
     """PyMySQL's connection, which takes TLS without certificates where the server offers it, without a new context each time.
 
-    To connect takes ``connect_timeout`` at most for each answer, whatever statements may take later: a port may accept and say nothing.
+    To connect takes ``connect_timeout`` at most for each answer, whatever statements may take later: a port may accept and stay silent.
     """
 
     _read_timeout: float | None

@@ -28,7 +28,7 @@ class ErrorVerdict(Enum):
     FULL = "full"
     """The server has no room; what was sent last was rolled back, and may be sent again once there is room."""
     ALREADY_SO = "already so"
-    """A DDL found its result in place (or its object missing); the catalogue decides whether that is so."""
+    """A DDL found that its result exists (or its object is missing); the catalogue decides whether that is so."""
     FATAL = "fatal"
     """A retry would fail again. Unknown codes are fatal."""
 

@@ -25,7 +25,7 @@ _ALL: Final = frozenset({"ALL PRIVILEGES", "ALL"})
 
 
 class Grants:
-    """The privileges of the session's user, those of its active roles included."""
+    """The privileges of the session's user, including its active roles."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._entries = [
@@ -67,7 +67,7 @@ class Grants:
 
 EVERYWHERE: Final = TableName("", "")
 SHOWS_KEYS: Final = ("REFERENCES", "INSERT", "UPDATE", "DELETE", "ALTER", "INDEX", "DROP", "CREATE")
-"""Any of them shows a table and its foreign keys. SELECT does not show the keys on MariaDB, and nobody says that something is hidden."""
+"""Any of them shows a table and its foreign keys. SELECT does not show the keys on MariaDB, and no one says that something is hidden."""
 
 
 def shows_all_tables(grants: Grants) -> bool:
@@ -76,7 +76,7 @@ def shows_all_tables(grants: Grants) -> bool:
 
 
 def grant(privileges: Iterable[str], schema: str, user: str, host: str) -> str:
-    """Write the GRANT of privileges on all tables of a schema; '' for those of the whole server."""
+    """Write the GRANT of privileges on all tables of a schema; '' for all schemas."""
     return f"GRANT {', '.join(privileges)} ON {all_tables(schema) if schema else '*.*'} TO {account(user, host)}"
 
 

@@ -35,7 +35,7 @@ _VALUE: Final = re.compile(
     rb")\s*+[,)]",
     re.IGNORECASE | re.DOTALL,
 )
-"""A value and the sign behind it. The number of the group says how it is written."""
+"""A value and the sign after it. The number of the group says how it is written."""
 _HEX, _BITS, _NUMBER, _RAW = (2, 3), (4, 5), 6, (9, 10)
 _DOUBLE: Final = frozenset({8, 10, 12})
 """In double quotes."""
@@ -47,7 +47,7 @@ _NEXT: Final = re.compile(rb"\s*(,)?")
 _ESCAPES: Final = {
     b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z": b"\x1a", b"%": b"\\%", b"_": b"\\_",
 }  # fmt: skip
-"""What stands for another byte behind a backslash (manual, "String Literals"); any other byte stands for itself."""
+"""What represents another byte behind a backslash (manual, "String Literals"); any other byte represents itself."""
 _ESCAPED: Final = {quote: re.compile(rb"\\(.)|(" + quote + quote + rb")", re.DOTALL) for quote in (b"'", b'"')}
 
 
@@ -61,7 +61,7 @@ def columns_of(text: bytes, at: int) -> tuple[list[str], int]:
 
 
 def rows_of(text: bytes, at: int) -> Iterator[list[Literal]]:
-    """Yield the rows that begin at ``at``. ValueError: something else than a value stands there."""
+    """Yield the rows that begin at ``at``. ValueError: something else than a value is there."""
     value, following = _VALUE.match, _NEXT.match
     while True:
         found = _OPEN.match(text, at)

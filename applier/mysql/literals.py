@@ -82,7 +82,7 @@ def _rare(column: ColumnDescription, mysql_type: int) -> Literal:
 
 
 def greatest_ordinal(column: ColumnDescription, mysql_type: int) -> int | None:
-    """Return the greatest number that stands for elements of the sink's ENUM or SET; None if these are not known."""
+    """Return the greatest number that represents elements of the sink's ENUM or SET; None if these are not known."""
     if not column.labels:
         return None
     return len(column.labels) if mysql_type == ENUM else 2 ** len(column.labels) - 1

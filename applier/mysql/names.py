@@ -64,7 +64,7 @@ def sql_name(actual: TableName) -> TableClause:
 
 
 def spellings(connection: Connection, tables: Collection[TableName]) -> dict[FoldedName, TableName]:
-    """Find the tables without regard to case; return how the server spells those that exist."""
+    """Find the tables without regard to case; return the server's spelling of existing ones."""
     found: dict[FoldedName, TableName] = {}
     schemas = _asked(connection, _SCHEMAS) if tables else {}
     for folded_schema, group in groupby(sorted(tables, key=lambda name: name.schema.casefold()), key=lambda name: name.schema.casefold()):
@@ -94,7 +94,7 @@ def namesakes(connection: Connection, names: Collection[TableName]) -> dict[Fold
 
 
 def schema_spelling(connection: Connection, schema: str) -> str | None:
-    """Return how the server spells a schema, None if it has none of that name."""
+    """Return how the server spells a schema, None if there is none of that name."""
     return _one_of(_asked(connection, _SCHEMAS).get(schema.casefold(), []), schema)
 
 

@@ -59,7 +59,7 @@ class SessionOptions(NamedTuple):
     """How long a session waits for its server in seconds, and what it may do."""
 
     read_timeout_s: float | None
-    """None: for ever. A DDL may run for hours, and is silent meanwhile."""
+    """None: without limit. A DDL may run for hours, and is silent meanwhile."""
     connect_timeout_s: int | None = None
     """At most, whatever the URL says."""
     loads: bool = False
@@ -84,7 +84,7 @@ def open_server_session(address: ServerAddress, variables: Mapping[str, str | fl
 
 
 def open_reader(address: ServerAddress, time_zone: str, statement_timeout_s: int) -> ServerSession:
-    """Open a session that only reads; errors as those of ``open_server_session``. It needs no privilege but SELECT."""
+    """Open a session that only reads; errors as in ``open_server_session``. It needs no privilege but SELECT."""
     return open_server_session(address, reading_variables(time_zone, statement_timeout_s), SessionOptions(statement_timeout_s + SILENCE_S))
 
 

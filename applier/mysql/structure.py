@@ -51,7 +51,7 @@ def expression_of(text: str) -> Expression:
 
 
 def _is_escaped(text: str) -> bool:
-    """Return whether a backslash stands outside of quotes, where SQL has none."""
+    """Return whether a backslash stands outside of quotes, where SQL does not have one."""
     return any(match.group() == "\\" for match in TOKEN.finditer(text))
 
 
@@ -82,7 +82,7 @@ def _canonical(text: str) -> str:
 
 
 def _without_introducers(text: str) -> str:
-    """Leave out the character sets before literals."""
+    """Exclude the character sets before literals."""
     matches = [match for match in TOKEN.finditer(text) if match.lastgroup != "blank"]
     for match, following in reversed(list(pairwise(matches))):
         if match.group().startswith("_") and following.lastgroup == "string":

@@ -19,7 +19,7 @@ class ColumnDescription:
     """Of a generated column: whether the sink may compute other values than upstream."""
     has_default: bool = False
     default: str | None = None
-    """What a REPLACE writes for the column's default; None: it has none, or none that can be written."""
+    """What a REPLACE writes for the column's default; None: it does not have one, or none that can be written."""
     binary: bool = False
     """Whether it holds bytes and not text (the sink knows it even where the wire's flags are stale)."""
     labels: tuple[str, ...] = ()

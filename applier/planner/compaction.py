@@ -47,7 +47,7 @@ def count_transactions(sets: Iterable[TransactionSet]) -> int:
 
 
 KeyReader: TypeAlias = Callable[[RowPlace, bytes], Key]
-"""A row and its image -> its key. ApplierError, with the row's place, if it cannot be found."""
+"""A row and its image -> its key. ApplierError, with the row's position, if it cannot be found."""
 KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
 """Origin of a rekeyed table -> how to find the key of its rows."""
 
@@ -95,7 +95,7 @@ class Compaction:
         self._commits: dict[int, None] = {}
 
     def feed(self, chunk: Chunk) -> None:
-        """Take the rows of one chunk; those outside of the window are left out."""
+        """Take the rows of one chunk; those outside of the window are skipped."""
         numbers = list(map(self._number, origins_of(chunk)))
         # Two passes over a column in C instead of a comparison per row: nearly all chunks lie inside of their segment.
         if self._window.selects_all(min(chunk.commit_ts), max(chunk.commit_ts)):

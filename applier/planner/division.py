@@ -69,7 +69,7 @@ def divided(chunk: Chunk, numbers: Iterable[int], parts: int) -> Iterator[tuple[
 def by_window(chunk: Chunk, windows: Sequence[SegmentWindow]) -> Iterator[tuple[int, Chunk]]:
     """Yield the part of the chunk that each of some contiguous windows may hold, with the window's number.
 
-    Rows beyond the last window are left out. The first part may still hold rows before the first window.
+    Rows beyond the last window are skipped. The first part may still hold rows before the first window.
     """
     # Nearly all chunks lie inside of one window: then no row is looked at.
     least, greatest = windows_of(windows, (min(chunk.commit_ts), max(chunk.commit_ts)))
@@ -82,7 +82,7 @@ def by_window(chunk: Chunk, windows: Sequence[SegmentWindow]) -> Iterator[tuple[
 
 
 def sliced(packed: PackedChunk, bounds: Sequence[Ts]) -> Iterator[tuple[int, PackedChunk]]:
-    """Yield the part of a chunk in each slice that has rows of it, with the slice's number. Rows outside of all slices are left out."""
+    """Yield the part of a chunk in each slice that has rows of it, with the slice's number. Rows outside of all slices are skipped."""
     least, greatest = slices_of(bounds, (packed.min_ts, packed.max_ts))
     if least == greatest:
         if 0 < least < len(bounds):
@@ -111,7 +111,7 @@ class KeyedRows(Protocol):
 
     @property
     def bytes_key(self) -> tuple[str, ...]:
-        """Those of them whose values are read as bytes."""
+        """The key columns whose values are read as bytes."""
         ...
 
     @property
@@ -124,8 +124,8 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     """Return the sink's key that must identify the rows of one table, or None if the handle key of its events will do.
 
     ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table will do only where
-    that table has none at all; the same holds for events without one, which a column selector may leave out: then a unique key that all
-    images hold comes first, as for rows whose format does not tell their key. NeedsOperator if the events disagree and the sink has no
+    that table does not have one at all; the same holds for events without one, which a column selector may exclude: then a unique key that
+    all images hold comes first, as for rows whose format does not tell their key. NeedsOperator if the events disagree and the sink has no
     key.
     """
     handle_keys = {table.handle_key for table in tables}
@@ -165,7 +165,7 @@ _head = msgspec.msgpack.Decoder(_ChunkHead)
 
 
 class Moved(NamedTuple):
-    """The tables whose rows change their bucket: those that are ``rekeyed``, each as a whole, and all ``ordered`` ones together."""
+    """The tables whose rows change their bucket: tables that are ``rekeyed``, each as a whole, and all ``ordered`` ones together."""
 
     rekeyed: Collection[FoldedName]
     ordered: Collection[FoldedName] = ()

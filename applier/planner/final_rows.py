@@ -38,7 +38,7 @@ class RowPlace(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Its table and place."""
+        """Its table and position."""
         return self.origin.facts(self.commit_ts, self.offset)
 
 
@@ -64,7 +64,7 @@ class FinalRows:
         return len(self._numbers)
 
     def feed(self, rows: Chunk, keys: Sequence[Key], origin: "array[int]") -> None:
-        """Take rows of the table. ``keys`` stand for ``rows.key``; ``origin``: numbers that replace ``rows.origin``."""
+        """Take rows of the table. ``keys`` represent ``rows.key``; ``origin``: numbers that replace ``rows.origin``."""
         numbers = list(range(len(self.image), len(self.image) + len(keys)))
         self.commit_ts.fromlist(rows.commit_ts)
         self.kind.fromlist(rows.kind)
@@ -105,7 +105,7 @@ class FinalRows:
         self.keys = list(self._numbers)
 
     def count_only(self, rows: Sequence[int]) -> int:
-        """Count those of some rows, once finished, that are the only version of their key."""
+        """Count the rows, once finished, that are the only version of their key."""
         if not self._repeated:
             return len(rows)
         return sum(self.keys[row] not in self._repeated for row in rows)
@@ -146,9 +146,9 @@ Decode = Callable[[bytes], Sequence[Value]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinePolicy:
-    """Which rows are quarantined instead of stopping the applier: those whose image cannot be read, those that the sink refuses.
+    """Which rows are quarantined instead of stopping the applier: rows whose image cannot be read, rows that the sink refuses.
 
-    ``trace_rows``: statements carry their rows, so that the writer can find those that the database refuses (``StatementRows``): to
+    ``trace_rows``: statements carry their rows, so that the writer can find the rows that the database refuses (``StatementRows``): to
     quarantine them, or to name the first.
     """
 
@@ -182,13 +182,13 @@ class RejectedRows:
         self._rejected.append(self.described(row, key, reason_of(error)))
 
     def refuse_described(self, events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
-        """Quarantine the events of one row, or raise its ``error`` at the place of the first one."""
+        """Quarantine the events of one row, or raise its ``error`` at the position of the first one."""
         if not self.policy.takes(error):
             raise error_of_event(error, events[0], key) from error
         self._rejected += [replace(event, error=reason_of(error)) for event in events]
 
     def described(self, row: RowPlace, key: Sequence[str] | None, error: str = "") -> RejectedEvent:
-        """Describe a row by its place and key, without its values."""
+        """Describe a row by its position and key, without its values."""
         shape = row.origin.shape
         names: Iterable[str] = key_names(shape) if isinstance(row.key, bytes) else key or ()
         values = self.decode_key(row.key) if isinstance(row.key, bytes) else row.key
@@ -231,7 +231,7 @@ class PlannedRows:
         return self.final.place(row, self.origins)
 
     def refuse(self, row: int, cause: Exception) -> None:
-        """Quarantine a row that cannot be rendered, or raise why, with its place."""
+        """Quarantine a row that cannot be rendered, or raise why, with its position."""
         place = self.place(row)
         error = with_place(cause, place.facts)
         error.__cause__ = cause
@@ -239,12 +239,12 @@ class PlannedRows:
         self.dropped.add(row)
 
     def described(self, rows: Iterable[int]) -> tuple[RejectedEvent, ...]:
-        """Describe rows by place and key."""
+        """Describe rows by position and key."""
         return tuple(self.rejected.described(self.place(row), self.key) for row in rows)
 
 
 def with_place(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
-    """Return the error of a row with the row's place. A value that is not of its column's type is a ProtocolError."""
+    """Return the error of a row with the row's position. A value that is not of its column's type is a ProtocolError."""
     if isinstance(error, ApplierError):
         return type(error)(error.message, remedy=error.remedy, **{**error.facts, **facts})
     return ProtocolError("a value does not fit its column's type", kind="value_type", **facts)

@@ -15,7 +15,7 @@ A run of one stream ends
 
 * at a ``RepeatPoint`` of the listeners: a row of its table that is sent again after it was applied; and a promise, for rows at its ts.
   (Rows below a promise have all been sent before it: they do not count at all.) A promise that steps back ends a run only if the operator
-  says that equal rows are real: new rows may have come between the place where the producer went back and its next promise.
+  says that equal rows are real: new rows may have come between the position where the producer went back and its next promise.
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
   But not for a commit that comes again before rows that lie between: ``TableRuns``.
 
@@ -82,7 +82,7 @@ class EqualRows(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EqualRowsRule:
-    """``patterns`` of tables as of ``Acceptance``: the first that fits decides; ``otherwise``: of all other tables."""
+    """``patterns`` of tables at ``Acceptance``: the first that fits decides; ``otherwise``: of all other tables."""
 
     otherwise: EqualRows = EqualRows.STOP
     patterns: tuple[tuple[str, EqualRows], ...] = ()
@@ -96,7 +96,7 @@ ALL_REAL: Final = EqualRowsRule(EqualRows.ALL)
 
 
 class AmbiguousRows(NeedsOperator):
-    """Equal rows may be one row that was sent again, and nobody has said so."""
+    """Equal rows may be one row that was sent again, and no one has said so."""
 
     @classmethod
     def of(cls, place: Mapping[str, Any], **facts: Any) -> "AmbiguousRows":
@@ -215,7 +215,7 @@ class TableRuns:
         return has_returned or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))
 
     def _lacks_rows(self, commit_ts: int) -> bool:
-        """Whether rows between the place where the producer went back and a commit have not come again, so that another node sends it."""
+        """Whether rows between where the producer went back and a commit have not come again, so that another node sends it."""
         # Rows that the operator calls real are not doubted.
         if None in self._returning:
             return False

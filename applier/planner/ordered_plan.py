@@ -1,6 +1,6 @@
 """The statements of rows that are written in their order, with the actions of foreign keys (``KeyGroups``).
 
-As the server's own replica does it: a row is inserted, updated by its old key or deleted by it; never replaced, because REPLACE deletes and
+As a replica of the server does it: a row is inserted, updated by its old key or deleted by it; never replaced, because REPLACE deletes and
 so fires ON DELETE. INSERT … ON DUPLICATE KEY UPDATE meets no other row through a second unique key: before each event the tables are as
 upstream's were. Rows without an action, because their session had ``foreign_key_checks = 0`` or the log has what it changed, are written
 without one.

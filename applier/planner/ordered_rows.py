@@ -82,7 +82,7 @@ class KeyGroups:
         return sorted(link for link in self._acting if link.child in group)
 
     def links_of(self, tables: Iterable[FoldedName]) -> list[KeyLink]:
-        """Return the keys of these tables, and those that reference them."""
+        """Return the keys of these tables, and the keys that reference them."""
         return [link for table in tables for link in self._neighbours.get(table, ())]
 
 
@@ -162,7 +162,7 @@ ColumnSet = frozenset[str]
 
 
 class Part(NamedTuple):
-    """One partial row: its place among those of its column set."""
+    """One partial row: its position among the rows of its column set."""
 
     final: FinalRows
     row: int
@@ -192,7 +192,7 @@ class RowsOfTable(NamedTuple):
 
 
 def _unsplit_updates(rows: RowsOfTable, columns: Sequence[ColumnSet | None]) -> set[tuple[Any, ...]]:
-    """Return key and place of the partial rows: of a delete with the same ones, the row is not gone."""
+    """Return key and position of the partial rows: of a delete with the same ones, the row is not gone."""
     return {(rows.keys[row], *rows.place(row)) for row, found in enumerate(columns) if found is not None}
 
 
@@ -222,9 +222,9 @@ class PartialRows:
         return rows.some(others)
 
     def laid_over(self, whole: FinalRows) -> Iterator[tuple[Key, int | None, list[Part]]]:
-        """Yield each key with the row of ``whole`` (None: it has none) and the parts that follow it, in order.
+        """Yield each key with the row of ``whole`` (None: it does not have one) and the parts that follow it, in order.
 
-        A key whose parts are all superseded is left out.
+        A key whose parts are all superseded is skipped.
         """
         parts: dict[Key, list[Part]] = {}
         for final in self._by_columns.values():

@@ -58,7 +58,7 @@ class MergedRows:
         return self._rendered(Phase.REPLACE, self.columns, [(row, f"({','.join(map(str, row.texts))})") for row in rows], refuse)
 
     def reads(self, rows: Sequence[MergedRow], wanted: tuple[int, ...], most_rows: int) -> Iterator[Statement]:
-        """Render READs of rows that all lack the columns at the places ``wanted``."""
+        """Render READs of rows that all lack the columns at the positions ``wanted``."""
         names = [self.columns[place] for place in wanted]
         for first in range(0, len(rows), most_rows):
             group = rows[first : first + most_rows]
@@ -71,7 +71,7 @@ class MergedRows:
                 yield Statement(Phase.READ, str(self.table.folded), text.encode(), number, min(commits), max(commits), reading=reading)
 
     def with_defaults(self, row: MergedRow) -> MergedRow:
-        """Return a row whose missing columns take the sink's defaults. NeedsOperator if a column has none."""
+        """Return a row whose missing columns take the sink's defaults. NeedsOperator if a column does not have one."""
         texts = [self._default(place, row) if text is None else text for place, text in enumerate(row.texts)]
         return row._replace(texts=tuple(texts))
 
@@ -124,7 +124,7 @@ class MergedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkReading:
-    """The rows of one READ, in the order of its keys. ``wanted``: the places of the columns that it reads."""
+    """The rows of one READ, in the order of its keys. ``wanted``: the positions of the columns that it reads."""
 
     how: MergedRows
     wanted: tuple[int, ...]
@@ -140,7 +140,7 @@ class SinkReading:
     def replaces(self, found: Mapping[int, Sequence[Any]], refuse: Refuse) -> Iterator[Statement]:
         """Render REPLACEs of whole rows; ``found``: the values that the READ has returned, by the number of the key.
 
-        A row that the sink lacks takes defaults: it is new. NeedsOperator if a column has none.
+        A row that the sink lacks takes defaults: it is new. NeedsOperator if a column does not have one.
         """
         whole: list[MergedRow] = []
         for number, row in enumerate(self.rows, self.first):
@@ -291,7 +291,7 @@ class PartialPlan:
         return render(key, rows.final.image[row])
 
     def _refuse(self, layers: Sequence[tuple[PlannedRows, int]], number: int, error: Exception) -> None:
-        """Quarantine the row whose image is at fault, and with it all that it consists of: none of them may be lost, or raise why."""
+        """Quarantine the row whose image is at fault, and with it all that it consists of: none may be lost, or raise why."""
         rows, row = layers[number]
         rows.refuse(row, error)
         message = "another part of the row cannot be written"

@@ -54,7 +54,7 @@ def placeholders_of(rows: PlannedRows, chosen: Sequence[int]) -> list[int]:
 
 
 def look_up(rows: PlannedRows, waiting: Sequence[int], decoder: RowDecoder, window: SegmentWindow) -> Iterator[list[int]]:
-    """Yield some rows at a time, with whole images in the place of placeholders. A row that upstream lacks is refused, and is in none.
+    """Yield some rows at a time, with whole images instead of placeholders. A row that upstream lacks is refused, and is in none.
 
     As ``RowLookup``; the error names the earliest row.
     """
@@ -81,7 +81,7 @@ def look_up(rows: PlannedRows, waiting: Sequence[int], decoder: RowDecoder, wind
 def _as_committed(
     rows: PlannedRows, missing: Sequence[int], decoder: RowDecoder, asked: tuple[RowLookup, Shape, int]
 ) -> Iterator[list[int]]:
-    """Look up, each as of its own commit, rows that upstream lacks at the segment's end: a filter has left out the events of their end."""
+    """Look up, each at its own commit, rows that upstream lacks at the segment's end: a filter has skipped the events of their end."""
     lookup, shape, ts = asked
     by_commit: dict[int, list[int]] = {}
     for row in missing:
@@ -122,7 +122,7 @@ def _number(origins: list[Origin], origin: Origin) -> int:
 
 
 BULK_ROWS: Final = 300
-"""Rows of a table from which on they are loaded in bulk: fewer are one REPLACE."""
+"""Rows of a table from which on they are loaded in bulk: fewer become one REPLACE."""
 
 
 class TablePlan:
@@ -265,7 +265,7 @@ class KeylessPlan:
     """The statements of one table without a key in one segment."""
 
     def __init__(self, renderer: TableRenderer, columns: tuple[str, ...], rows: PlannedRows) -> None:
-        """``columns``: those of the sink's table that a whole row writes."""
+        """``columns``: of the sink's table, as a whole row writes them."""
         self._renderer, self._columns, self._rows = renderer, columns, rows
         self._dialect: WritingDialect = renderer.dialect.whole_rows()
 
@@ -372,7 +372,7 @@ def plan_segments(
 ) -> Iterator[tuple[int, Planned]]:
     """Yield, window by window, the statements of one bucket, the rows that ``policy`` quarantines and, last, one TransactionSet.
 
-    Each comes with the number of its window. ``windows`` are contiguous and ascending; rows outside of all of them are left out.
+    Each comes with the number of its window. ``windows`` are contiguous and ascending; rows outside of all of them are skipped.
     ``bulk``: tables with many rows are loaded (``Statement.data``), as far as the dialect can.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.

@@ -24,14 +24,14 @@ JoinedReplaces: TypeAlias = Callable[[Iterable[tuple[bytes, int]]], Iterator[tup
 RowsLines: TypeAlias = Callable[[Sequence[Sequence[Value]]], bytes | None]
 """Some rows, as columns of values -> their lines in a bulk load. None: a value needs care: they are left to ``replaces``. Never raises."""
 ImageDecoder: TypeAlias = Callable[[bytes], Sequence[Value]]
-"""Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a place) if they cannot be read."""
+"""Image bytes -> values in the order of ``shape.columns``; ProtocolError (without a position) if they cannot be read."""
 ImageDecoders: TypeAlias = Callable[[Shape], ImageDecoder]
 ImagesDecoder: TypeAlias = Callable[[Sequence[bytes]], Sequence[Sequence[Value]]]
-"""Images -> for each column of the shape, the values of all of them. ProtocolError (without a place) if one of them cannot be read."""
+"""Images -> for each column of the shape, the values of all of them. ProtocolError (without a position) if one of them cannot be read."""
 
 
 class LookedUpRows(NamedTuple):
-    """Rows of upstream. ``found``: the place of each row's key among those asked for; ``rows``: its values, by the columns of ``shape``."""
+    """Rows of upstream. ``found``: the index of each row's key among the asked ones; ``rows``: its values, by the columns of ``shape``."""
 
     shape: Shape
     found: Sequence[int]
@@ -44,7 +44,7 @@ class RowLookup(Protocol):
     def rows(self, shape: Shape, keys: Sequence[Sequence[Value]], ts: int) -> Iterator[LookedUpRows]:
         """Yield the rows that have these handle keys (values in the order of ``shape.handle_key``), some at a time, in any order.
 
-        A key without a row is in no part. Values are those of the wire. Called in preparing tasks, once per table, shape and segment, for
+        A key without a row is in no part. Values come as on the wire. Called in preparing tasks, once per table, shape and segment, for
         final rows only; it may be repeated. What may pass is retried here. NeedsOperator: the timestamp is too old for upstream, or the
         table is not there; SourceError: upstream does not answer (kind "unreachable"), or refuses access; ConfigError: wrong address.
         """
@@ -126,7 +126,7 @@ class Dialect(WritingDialect, Protocol):
         """Render SELECTs of rows by key from literal texts (``NULL`` keys included), which lock them; yield (text, rows), in order.
 
         A row of the result begins with the number of its key among ``rows``; what follows, ``read_literal`` makes a literal. A key
-        without a row has none in the result.
+        without a row does not have one in the result.
         """
         ...
 
@@ -173,7 +173,7 @@ class OrderedDialect(Protocol):
     """A dialect of a database that executes the actions of foreign keys. Optional: the sink says whether it does."""
 
     def upserts(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
-        """Render statements that insert rows, or update those that have their key; yield (text, rows) as ``replaces``. None is deleted."""
+        """Render statements that insert rows, or update rows that have their key; yield (text, rows) as ``replaces``. None is deleted."""
         ...
 
     def updates(
@@ -209,7 +209,7 @@ class Phase(IntEnum):
 
     READ: rows of the sink of which a partial image needs columns. They are read, locked, before anything of the segment is deleted or
     replaced: a REPLACE may delete, through a secondary unique key, the very row that is read. Then all deletes, then the first REPLACE.
-    ORDERED: of tables whose rows are written in their order. All of them come from one place, and keep the order in which it made them.
+    ORDERED: of tables whose rows are written in their order. All of them come from one task, and keep the order in which it made them.
     """
 
     READ = 0

@@ -157,7 +157,7 @@ def _values(key: Key, decode_key: KeyDecoder) -> Sequence[Value]:
 def image_keys(
     rekeyed: Mapping[FoldedName, tuple[str, ...]], tables: Mapping[FoldedName, TableDescription], decoders: ImageDecoders
 ) -> dict[FoldedName, KeyReaders]:
-    """Return how the keys of rekeyed tables are read from images. Tables that the sink lacks are left out: the plan reports them."""
+    """Return how the keys of rekeyed tables are read from images. Tables that the sink lacks are skipped: the plan reports them."""
     return {table: _key_readers(tables[table], key, decoders) for table, key in rekeyed.items() if table in tables}
 
 
@@ -250,7 +250,7 @@ class Renderers:
         self._bulk_dialect = dialect if bulk and isinstance(dialect, BulkDialect) else None
 
     def of(self, description: TableDescription, key: tuple[str, ...] | None) -> "TableRenderers":
-        """Return those of one table. ``key``: the sink's key columns, if the table was rekeyed."""
+        """Return the renderers of one table. ``key``: the sink's key columns, if the table was rekeyed."""
         exact = TableRenderer(description, key, self._dialect, self._decoder)
         columns = tuple(column.name for column in description.columns if not column.generated)
         replaces = loads = None
@@ -271,7 +271,7 @@ class GroupWay(NamedTuple, Generic[T]):
 
 
 class TableRenderers(NamedTuple):
-    """The ways to render rows of one table. ``columns``: those that a whole row writes."""
+    """The ways to render rows of one table. ``columns``: what a whole row writes."""
 
     exact: TableRenderer
     columns: tuple[str, ...]

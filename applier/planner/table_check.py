@@ -4,13 +4,13 @@ Pure. The sinks describe their tables (``SinkTable``). What the rows' format kno
 (``Evidence``) show what upstream has. The configuration says which differences the operator accepts (``Acceptance``).
 
 Upstream is TiDB. It has no triggers, and its tables always have transactions: these need no comparison. Unique indexes are compared with
-those that the format tells (``KnownKeys``). Open Protocol names the members of unique indexes, without their grouping. Other formats name
-none: then upstream's statements, or upstream itself, must explain each unique index of the sink. Collations are not on the wire. So a
+the keys that the format tells (``KnownKeys``). Open Protocol names the members of unique indexes, without their grouping. Other formats
+name none: then upstream's statements, or upstream itself, must explain each unique index of the sink. Collations are not on the wire. So a
 column of a unique index must keep every two texts apart. One exception is PAD SPACE, which TiDB's own ``utf8mb4_bin`` has too; every other
 one needs upstream's own statement (``Evidence``).
 
 Foreign keys are not compared. Writers switch ``foreign_key_checks`` off (SQLite: ``PRAGMA foreign_keys``). Then neither DELETE nor REPLACE
-fires an action, of this table's keys or of those that reference it (tested on each server). Upstream sends the rows of its own cascades as
+fires an action, of keys of this table or of keys that reference it (tested on each server). Upstream sends the rows of its own cascades as
 events, or its tables are written in order, with their actions (``planner.ordered_rows``).
 """
 
@@ -54,7 +54,7 @@ class DifferenceKind(StrEnum):
 
 
 class UniqueIndex(NamedTuple):
-    """A unique index of the sink. ``columns`` are its columns; expressions are left out."""
+    """A unique index of the sink. ``columns`` are its columns; expressions are skipped."""
 
     name: str
     columns: tuple[str, ...]
@@ -104,7 +104,7 @@ class Difference:
     """The column that has it."""
 
     def as_error(self, **facts: Any) -> NeedsOperator:
-        """Return the error that stops the replica. ``facts`` name the place, the table among them."""
+        """Return the error that stops the replica. ``facts`` name the position, the table among them."""
         return NeedsOperator(
             f"the sink's table differs from upstream's: {self.what} ({self.harm})",
             remedy=Remedy(
@@ -320,7 +320,7 @@ class Evidence:
         return any(word in _with_defaults(ddl).casefold() for ddl in self._about(table, with_schema=True))
 
     def explains_unique_index(self, table: FoldedName, index: UniqueIndex) -> bool:
-        """Return whether a statement about the table makes a unique index with these columns (or, where it has none, with this name)."""
+        """Return whether a statement about the table makes a unique index with these columns (or, without columns, with this name)."""
         wanted = {column.casefold() for column in index.columns}
         return any(
             columns == wanted if wanted else name == index.name.casefold()
@@ -343,7 +343,7 @@ class Evidence:
         return made[-1:] == [DdlKind.CREATE_VIEW]
 
     def has_left(self, table: FoldedName, there: FoldedName) -> bool:
-        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is left out.
+        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is skipped.
 
         So it is after a RENAME out of the selection, until a statement about either name, of the one or the other kind.
         """
@@ -368,7 +368,7 @@ class Evidence:
 
 
 def _with_defaults(ddl: DdlEvent) -> str:
-    """Return the statement with the collations that its charsets stand for; a source that sends its session has written them out."""
+    """Return the statement with the collations that its charsets represent; a source that sends its session has written them out."""
     return ddl.query if ddl.is_of_log else with_tidb_collations(ddl.query)
 
 
@@ -428,7 +428,7 @@ class Acceptance:
         return any(kind in kinds and fits(pattern, table) for pattern, kinds in self.patterns.items())
 
     def upstream_names(self, collation: str) -> list[str]:
-        """Return what a collation of the sink may be called upstream: its own name, and those that the operator has mapped to it."""
+        """Return what a collation of the sink may be called upstream: its own name, and the names that the operator has mapped to it."""
         # MariaDB takes uca1400_ai_ci, and shows it with the character set before it.
         own = {collation.casefold(), collation.casefold().removeprefix("utf8mb4_")}
         return [collation, *(upstream for upstream, mapped in self.collations if mapped in own)]
@@ -441,7 +441,7 @@ def check_pattern(pattern: str) -> str:
 
 
 def fits(pattern: str, table: FoldedName) -> bool:
-    """Return whether a table is one of those that a pattern stands for."""
+    """Return whether a table is one that a pattern matches."""
     return _compiled(pattern).fullmatch(str(table)) is not None
 
 
@@ -463,7 +463,7 @@ class UpstreamKeys:
     """The keys of a table of upstream, and what its columns compare texts with. All names are casefolded."""
 
     unique_keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Columns of each unique index, by its name; expressions are left out."""
+    """Columns of each unique index, by its name; expressions are skipped."""
     collations: Mapping[str, str] = field(default_factory=dict)
     """By column."""
 
@@ -493,7 +493,7 @@ class UpstreamTables(TableLister, Protocol):
     """Answers for upstream's tables under the names that they have in the sink. Driver side; SourceError: upstream does not answer."""
 
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
-        """Return what upstream has of these tables; missing ones are left out. Asked where the check would stop the replica."""
+        """Return what upstream has of these tables; missing ones are skipped. Asked where the check would stop the replica."""
         ...
 
     def check_names(self, tables: Collection[FoldedName]) -> None:

@@ -73,7 +73,7 @@ class Components:
 
     @property
     def upstream_lister(self) -> TableLister | None:
-        """What lists upstream's tables; None: nobody can."""
+        """What lists upstream's tables; None: no one can."""
         return self.lister or self.source.upstream_tables
 
     def state_at(self, ts: Ts) -> str | None:
@@ -141,7 +141,7 @@ class Lane(Generic[T]):
     def discard(self, end: Event) -> None:
         """Wait for the work, if there is any, and forget what it gives: the sink says what it has done.
 
-        Once ``end`` is set it is not waited for: a job without executors lasts for ever.
+        Once ``end`` is set it is not waited for: a job without executors never ends.
         """
         work, self._work = self._work, None
         while work is not None and not end.is_set() and not wait([work], LOOK_S).done:

@@ -38,7 +38,7 @@ class Engine:
 
     @property
     def coordinator(self) -> Coordinator:
-        """The coordinator of the moment: a reload replaces it."""
+        """The present coordinator: a reload replaces it."""
         return self._state.coordinator
 
     @property

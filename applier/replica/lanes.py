@@ -51,7 +51,7 @@ class _Ready(NamedTuple):
     prepared: Prepared
     number: int
     changes: int
-    """DDLs that had run when it was planned. One that came late, into segments that were cut, lies before those behind it."""
+    """DDLs that had run when it was planned. One that came late, into segments that were cut, lies before those after it."""
 
 
 class Preparing:
@@ -153,7 +153,7 @@ class Preparing:
 def early_column(error: Exception, names: Iterable[FoldedName], coordinator: Coordinator, source: Source) -> tuple[FoldedName, str] | None:
     """Return table and column that an error is about, if a DDL behind the rows adds it; else None. ``names``: the tables of the rows.
 
-    The DDLs that were read are known. Where none of them does, the rest of the topics is read, once: such a failure would end the run.
+    The DDLs that were read are known. Where none does, the rest of the topics is read, once: such a failure would end the run.
     """
     if not isinstance(error, FatalSinkError) or error.message != LACKS_COLUMN:
         return None
@@ -370,7 +370,7 @@ class Listening:
 
     @property
     def due_in_s(self) -> float:
-        """In how many seconds there is to be looked for something to read; while a job runs, never."""
+        """After how many seconds to look for something to read; while a job runs, never."""
         return math.inf if self.lane.is_busy else max(0.0, self._due_s - time.monotonic())
 
     def begin(self, *, is_applying: bool) -> bool:

@@ -33,7 +33,7 @@ class MissingTables:
     """Looks for them once in a run, as soon as upstream can tell. Not thread-safe."""
 
     def __init__(self, sink: Sink, lister: TableLister | None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """``lister``: what lists upstream's tables; None: nobody can."""
+        """``lister``: what lists upstream's tables; None: no one can."""
         self._sink, self._lister, self._clock = sink, lister, clock
         self._wait_s, self._due_s = FIRST_S, clock() + FIRST_S
 
@@ -107,7 +107,7 @@ def _ways_to_name(name: TableName, place: TableName) -> set[FoldedName]:
 def _explained(ddls: Sequence[DdlEvent]) -> frozenset[FoldedName]:
     """Return the tables that statements of the stream make, drop or rename, applied or skipped: the operator has decided about those.
 
-    A schema that one drops stands for all its tables: (schema, '').
+    A schema that one drops represents all its tables: (schema, '').
     """
     found: set[FoldedName] = set()
     for ddl in ddls:

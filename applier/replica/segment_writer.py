@@ -44,7 +44,7 @@ from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import Notes
 
 KEPT_POINTS: Final = 16
-"""Points of a stream, or twice those that were left before, from which on those that concern applied rows only are looked for, to be
+"""Points of a stream, or twice as many as were kept before, from which on points of applied rows are looked for, to be
 forgotten. Few: there may be ten thousand streams, and each segment asks for the points of all of them."""
 
 
@@ -346,7 +346,7 @@ class SegmentWriter:
         return WriteJob(step, commit, plan, phases.first, phases)
 
     def refused_load(self, error: Exception) -> bool:
-        """Record that a bulk load was refused, if ``error`` says so: the next rows are written without."""
+        """Record that a bulk load was refused, if ``error`` shows it: the next rows are written without."""
         if isinstance(error, BulkRefused):
             self._loads.refused(error)
         return isinstance(error, BulkRefused)

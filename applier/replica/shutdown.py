@@ -1,7 +1,8 @@
 """A shutdown request, and the signals that make one.
 
 The first SIGTERM or SIGINT requests a shutdown: the running step ends, progress is saved. A second one, or ``timeout_s`` after the first,
-ends the process at once. That is safe at any moment: the fencing token and the ledger protect the sink as after any other sudden death.
+ends the process at once. That is safe at any point in time: the fencing token and the ledger protect the sink as after any other sudden
+death.
 """
 
 import logging

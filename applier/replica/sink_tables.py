@@ -175,7 +175,7 @@ class ExaminedSink(Protocol):
     """What the check asks of a ``Sink``."""
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
-        """Examine the tables; missing ones are left out."""
+        """Examine the tables; missing ones are skipped."""
         ...
 
 
@@ -191,7 +191,7 @@ class TableGuard:
         self._evidence: Evidence | None = None
 
     def check(self, tables: Collection[TableName], places: Mapping[FoldedName, Mapping[str, Any]]) -> None:
-        """Raise NeedsOperator if a table differs from upstream's. It names the first one, with its place in ``places`` if it has one."""
+        """Raise NeedsOperator if a table differs from upstream's. It names the first one, with its position in ``places`` if it has one."""
         if not tables:
             return
         if self._upstream is not None:
@@ -225,7 +225,7 @@ class TableGuard:
         return self._accept.accepts(table, DifferenceKind.GENERATED)
 
     def has_left(self, table: FoldedName, there: FoldedName) -> bool:
-        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is left out."""
+        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is skipped."""
         return self._statements().has_left(table, there)
 
     def forget(self) -> None:
@@ -338,7 +338,7 @@ class SinkTables:
         self._keys.forget()
 
     def unless_kept(self, ddl: DdlEvent) -> DdlEvent:
-        """Return a DDL without its refusal, if that holds only where the sink lacks a table that is left out, and the sink has it."""
+        """Return a DDL without its refusal, if that holds only where the sink lacks a table that is skipped, and the sink has it."""
         kept = None if ddl.refusal is None else ddl.refusal.kept
         statement = None if kept is None else parse_ddl(ddl)
         if kept is None or statement is None:
@@ -367,7 +367,7 @@ class SinkTables:
         self._guard.check([TableName(*folded) for folded in known], {})
 
     def describe(self, tables: Iterable[TableRows]) -> dict[FoldedName, TableDescription]:
-        """Describe the tables that exist; the planner names a missing one with a row's place. NeedsOperator from the table check."""
+        """Describe the tables that exist; the planner names a missing one with a row's position. NeedsOperator from the table check."""
         names = {table.name.fold(): table for table in tables}
         # A segment describes only the tables that it writes, and each once until a DDL touches it: a catalogue may hold ten
         # thousand.
@@ -416,7 +416,7 @@ class SinkTables:
         return bool(key and key <= set(map(str.casefold, index.columns))) or self._guard.allows_unique_index(folded, index)
 
     def new_with_rows(self, tables: Sequence[TableRows], progress: Progress) -> frozenset[FoldedName]:
-        """Check the tables of a segment, and return those that the replica has not touched before, to be recorded.
+        """Check the tables of a segment, and return the ones that the replica has not touched before, to be recorded.
 
         NeedsOperator if one is reserved, or holds rows that are not the replica's.
         """
@@ -467,7 +467,7 @@ def rekeyed_tables(tables: Sequence[TableRows], described: dict[FoldedName, Tabl
 
 
 def refuse_keyless(tables: Iterable[TableRows], rekeyed: Mapping[FoldedName, Sequence[str]]) -> None:
-    """Stop at rows that have no handle key, and no other unique key that the sink has too. NeedsOperator with the place of one of them."""
+    """Stop at rows that have no handle key, and no other unique key that the sink has too. NeedsOperator with the position of one."""
     for table in tables:
         key = {name.casefold() for name in rekeyed.get(table.name.fold(), ())}
         if not table.handle_key and not (key and key <= table.identifying):

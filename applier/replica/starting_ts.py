@@ -25,7 +25,7 @@ LOAD: Final = Remedy(
 
 
 def choose_start(configured: Ts, components: Components) -> StartPoint:
-    """Return where the replica begins: by ``configured``, or by the source's own settings. Errors: those of ``starting_ts``."""
+    """Return where the replica begins: by ``configured``, or by the source's own settings. Errors as in ``starting_ts``."""
     sink, source = components.sink, components.source
     progress = sink.load()
     dump = sink.bookkeeping.loaded_dump.read() if progress is None else None
@@ -49,7 +49,7 @@ def refuse_future(timeline: Timeline, ts: Ts, now_ms: int) -> None:
 
 
 def not_loaded(start_ts: Ts) -> NeedsOperator:
-    """Make the error for a start position without a recorded load: nobody has said that the sink holds the earlier rows."""
+    """Make the error for a start position without a recorded load: no one has said that the sink holds the earlier rows."""
     return NeedsOperator(
         "a start position is set, but no load is recorded: the sink may lack what upstream held there",
         remedy=LOAD,

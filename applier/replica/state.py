@@ -88,7 +88,7 @@ class QuarantineRules:
             self._tolerances[stream] = replace(known, stored=stored)
 
     def tolerance_of(self, stream: Stream) -> Tolerance:
-        """Return what a listener of ``stream`` may leave out."""
+        """Return what a listener of ``stream`` may exclude."""
         return self._tolerances.get(stream, self._common)
 
     def skips(self, ddl: DdlEvent) -> bool:
@@ -309,7 +309,7 @@ class ReplicaState:
         self.coordinator = Coordinator(load_starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
 
     def list(self, listing: Listing) -> None:
-        """Tell the coordinator which partitions there are. Errors as of ``Coordinator.list``; SourceError."""
+        """Tell the coordinator which partitions there are. Errors at ``Coordinator.list``; SourceError."""
         # Before a window closes at what they have promised.
         if self._growth is not None:
             self.repeats.unordered_ts = self._growth.listed(listing, self.progress.checkpoint_ts)
@@ -318,7 +318,7 @@ class ReplicaState:
     def to_store(
         self, wanted: Mapping[Stream, StreamPosition], checkpoint_ts: Ts, ranges: Iterable[RangeId] = (), *, is_last: bool = False
     ) -> dict[Stream, StreamPosition]:
-        """Return the positions that a commit stores, ``ranges`` being those of its rows. See ``StoredPositions``."""
+        """Return the positions that a commit stores, ``ranges`` being the ranges of its rows. See ``StoredPositions``."""
         if self._growth is not None:
             wanted = self._growth.without_new(wanted)
         with_rows = {range_id.stream for range_id in ranges}

@@ -28,7 +28,7 @@ from applier.telemetry.log_event import LogEvent
 
 
 def as_alter(ddl: DdlEvent, sink: Sink) -> DdlEvent:
-    """Return a cut-over as the ALTER TABLE that it stands for, and any other DDL as it is. NeedsOperator: the ledger does not say which.
+    """Return a cut-over as the ALTER TABLE that it represents, and any other DDL as it is. NeedsOperator: the ledger does not say which.
 
     The copy's own statements are in the ledger as skipped, so a run that begins between them and the cut-over knows them.
     """

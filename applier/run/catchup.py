@@ -50,7 +50,7 @@ class CatchupResult:
     pending_ddls: list[str] = field(default_factory=list)
     holding_stream: str = ""
     quarantined: int = 0
-    """Events in quarantine that wait for the operator, those of earlier runs included."""
+    """Events in quarantine that wait for the operator, earlier runs included."""
 
 
 def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> CatchupResult:

@@ -179,7 +179,7 @@ def ignoring_retries_at_shutdown(shutdown: Shutdown, monitor: Monitor) -> Iterat
 
 @contextmanager
 def _raising_lost_owner(shutdown: Shutdown, monitor: Monitor) -> Iterator[None]:
-    """Log a lost ownership, and raise its error, also in place of errors that it has caused."""
+    """Log a lost ownership, and raise its error, also instead of errors that it has caused."""
     try:
         yield
     except ApplierError as error:

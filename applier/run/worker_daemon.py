@@ -1,6 +1,6 @@
 """Spark's Python daemon with the tasks' modules: every worker is forked from it, so they import nothing, and share the memory.
 
-``python -m applier.run.worker_daemon`` is what the JVM starts in place of ``pyspark.daemon`` (``spark.python.daemon.module``), only where
+``python -m applier.run.worker_daemon`` is what the JVM starts instead of ``pyspark.daemon`` (``spark.python.daemon.module``), only where
 this package is certain to be installed: in local mode. On a cluster Spark's own daemon runs, and each worker imports for itself.
 
 A process may be forked as long as it has one thread and holds no connection. The modules make neither: librdkafka starts its threads

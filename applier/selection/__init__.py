@@ -1,6 +1,6 @@
 """Which of upstream's tables the replica has, and which names they have in the sink. Pure values, compiled once per table.
 
-``TableSelection`` is what everything else asks. A decoder has one: rows of tables that are left out never reach the cache, and rows and
+``TableSelection`` is what everything else asks. A decoder has one: rows of tables that are skipped never reach the cache, and rows and
 DDLs of routed tables come out of it with the sink's names. So nothing behind a decoder knows that upstream has other names.
 """
 

@@ -1,6 +1,6 @@
-"""What a filter and routes make of a DDL: it is left out, refused, or gets the sink's names.
+"""What a filter and routes make of a DDL: it is skipped, refused, or gets the sink's names.
 
-What is never wrong decides. A statement about tables that are all left out is left out. One that takes a table into the selection is
+What is never wrong decides. A statement about tables that are all skipped is skipped. One that takes a table into the selection is
 refused, because the table's rows were never read; one that takes a table out of it is applied (as TiCDC does): the sink's table then has
 a name that gets no more rows. A statement that mixes tables of both kinds is refused, since only its names may change.
 """
@@ -137,7 +137,7 @@ def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableNa
 
 
 def _of_swap(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent | None:
-    """Return a RENAME that puts an excluded copy in a table's place, as a change of that table; None for another statement.
+    """Return a RENAME that puts an excluded copy instead of a table, as a change of that table; None for another statement.
 
     Its text is a change that touches what the ALTER TABLE of the copy touches; the driver, who knows the ledger, writes that one into it.
     """
@@ -173,7 +173,7 @@ def changed_tables(statement: DdlStatement) -> list[TableName]:
 
 
 def read_tables(statement: DdlStatement) -> Iterable[TableName]:
-    """Return the tables without which a statement cannot run: the source of LIKE, those of a view's query. Foreign keys need none."""
+    """Return the tables without which a statement cannot run: the source of LIKE, the tables of a view's query. Foreign keys need none."""
     if statement.kind is DdlKind.CREATE_TABLE_LIKE:
         return statement.needs
     return statement.mentions if statement.kind is DdlKind.CREATE_VIEW else ()

@@ -1,7 +1,7 @@
-"""Where the sink has each table of upstream: under which name, or nowhere, because the filter leaves it out. Kept with the progress.
+"""Where the sink has each table of upstream: under which name, or nowhere, because the filter excludes it. Kept with the progress.
 
 Two dangers that no database reports: two tables of upstream become one in the sink, and a table joins the selection (or gets another name)
-after some of its history was left out (or written elsewhere). Both stop the replica, also if the configuration has changed in between.
+after some of its history was skipped (or written elsewhere). Both stop the replica, also if the configuration has changed in between.
 
 A replica that has never had a filter or a route stores no locations: each table has its own name.
 """
@@ -18,13 +18,13 @@ from applier.model.remedy import Remedy
 from applier.selection.selection import EVERYTHING, TableSelection
 
 LEFT_OUT: Final = FoldedName("", "")
-"""The location of a table of which something was left out."""
+"""The location of a table of which something was skipped."""
 
 BEGUN: Final = FoldedName("", "")
-"""Stored as a table that is left out, with the first locations: without it, those of the known tables are not stored yet."""
+"""Stored as a table that is skipped, with the first locations: without it, the locations of the known tables are not stored yet."""
 
 Changes: TypeAlias = Mapping[FoldedName, FoldedName | None]
-"""New locations; None: the table has none any more."""
+"""New locations; None: the table does not have one any more."""
 
 _NEW_REPLICA: Final = Remedy(
     "selection.restore-route", "Restore the earlier setting. To have the table so, create a new replica from a dump, with another `name`"
@@ -50,7 +50,7 @@ class Locations:
             self._change(BEGUN, LEFT_OUT)
 
     def leave_out(self, tables: Iterable[FoldedName]) -> None:
-        """Note tables of which rows were left out. ``waiting`` holds them until they are stored."""
+        """Note tables of which rows were skipped. ``waiting`` holds them until they are stored."""
         for table in tables:
             if self._places.get(table) != LEFT_OUT:
                 self._change(table, LEFT_OUT)
@@ -103,7 +103,7 @@ class Locations:
                 self._change(table, None)
 
     def _keep(self, table: FoldedName, sink: FoldedName, facts: Mapping[str, Any]) -> None:
-        """Refuse rows and DDLs of a table that is elsewhere, or was left out."""
+        """Refuse rows and DDLs of a table that is elsewhere, or was skipped."""
         place = self._places.get(table)
         if place == sink:
             return

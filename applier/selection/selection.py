@@ -1,14 +1,14 @@
 """What the replica has of upstream: the table filter, the event filters, and the routes.
 
-Event filters: kinds of events of chosen tables that are left out, as in a changefeed's ``[[filter.event-filters]]``.
+Event filters: kinds of events of chosen tables that are skipped, as in a changefeed's ``[[filter.event-filters]]``.
 
-What they leave out of the rows makes the sink differ from upstream: that is what the operator asks for.
+What they exclude of the rows makes the sink differ from upstream: that is what the operator asks for.
 
 Routes: the names that tables have in the sink. The first route that matches a table counts; without one it keeps its name.
 
 Tables that gh-ost and pt-online-schema-change make while they change a table: copies, and tables without a use for a replica.
 
-The rules are those of TiDB DM (``shadow-table-rules``, ``trash-table-rules``): a regular expression that matches the whole name of such a
+The rules are TiDB DM's (``shadow-table-rules``, ``trash-table-rules``): a regular expression that matches the whole name of such a
 table, and whose one group is the name of the table that the tool changes.
 """
 
@@ -35,7 +35,7 @@ _REMEDY: Final = Remedy("selection.name-event-types", "Name insert, update, dele
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Leaves events of some tables out. ``ignored``: of KINDS. ``statements``: of DDLs, found anywhere in the text."""
+    """Excludes events of some tables. ``ignored``: of KINDS. ``statements``: of DDLs, found anywhere in the text."""
 
     tables: TableFilter
     ignored: frozenset[str] = frozenset()
@@ -55,13 +55,13 @@ class EventFilter:
             ) from None
 
     def ignored_rows(self, table: TableName) -> frozenset[RowOperation]:
-        """Return which row changes of a table are left out."""
+        """Return which row changes of a table are skipped."""
         if not self.tables.has(table):
             return frozenset()
         return frozenset(RowOperation) if ALL_ROWS in self.ignored else frozenset(kind for kind in RowOperation if kind in self.ignored)
 
     def ignores(self, ddl: DdlEvent, tables: Iterable[TableName]) -> bool:
-        """Return whether a DDL that touches ``tables`` is left out."""
+        """Return whether a DDL that touches ``tables`` is skipped."""
         if not (self.ignored & {ALL_DDLS, ddl_type_name(ddl.ddl_type)} or any(one.search(ddl.query) for one in self.statements)):
             return False
         return any(self.tables.has(table) for table in tables)
@@ -154,9 +154,9 @@ class OnlineDdlMode(StrEnum):
     """What happens to tables of these tools."""
 
     FILTERED = "filtered"
-    """Where the table filter leaves the copy out, the cut-over is applied as the ALTER TABLE of the copy."""
+    """Where the table filter excludes the copy, the cut-over is applied as the ALTER TABLE of the copy."""
     ALWAYS = "always"
-    """All of these tables are left out, whatever the table filter says."""
+    """All of these tables are skipped, whatever the table filter says."""
     OFF = "off"
     """They are tables like others."""
 
@@ -175,7 +175,7 @@ class OnlineDdl:
         return cls(mode, tuple(map(_rule, copies)), tuple(map(_rule, leftovers)))
 
     def leaves_out(self, table: TableName) -> bool:
-        """Return whether a table is left out because one of these tools makes it."""
+        """Return whether a table is skipped because one of these tools makes it."""
         return self.mode is OnlineDdlMode.ALWAYS and any(rule.fullmatch(table.table) for rule in (*self.copies, *self.leftovers))
 
     def is_copy(self, other: TableName, table: TableName) -> bool:
@@ -226,7 +226,7 @@ class SelectedTable:
     """What the selection makes of one table of upstream: known before anything of a row but its table is read.
 
     ``ignored``: row changes that an event filter excludes; ``is_filtered``: the table filter excludes the table, and the report of a range
-    says so; ``is_out``: none of its rows is applied.
+    excludes some; ``is_out``: none of its rows is applied.
     """
 
     name: TableName
@@ -279,11 +279,11 @@ class TableSelection:
         return table
 
     def ignored_rows(self, table: TableName) -> frozenset[RowOperation]:
-        """Return which row changes of a table are left out."""
+        """Return which row changes of a table are skipped."""
         return frozenset[RowOperation]().union(*(one.ignored_rows(table) for one in self.event_filters))
 
     def ignores(self, ddl: DdlEvent, tables: Iterable[TableName]) -> bool:
-        """Return whether an event filter leaves a DDL out that touches ``tables``."""
+        """Return whether an event filter excludes a DDL that touches ``tables``."""
         names = tuple(tables)
         return any(one.ignores(ddl, names) for one in self.event_filters)
 
@@ -315,7 +315,7 @@ class TableSelection:
         )
 
     def _leaves(self, schema: str) -> bool:
-        """Return whether upstream's own schema of this name has no table there: it is left out, or routed elsewhere."""
+        """Return whether upstream's own schema of this name has no table there: it is skipped, or routed elsewhere."""
         return self.part_of(schema) is SchemaPart.NONE or self.schema_name(schema).casefold() != schema.casefold()
 
 

@@ -1,4 +1,4 @@
-r"""The table filter: rules in TiDB's syntax, of which the last one that matches a table counts; a table that none matches is left out.
+r"""The table filter: rules in TiDB's syntax, of which the last one that matches a table counts; a table that none matches is excluded.
 
 Patterns of table names in TiDB's table-filter syntax (TiDB's manual, "Table Filter"): ``shop.*``, ``!shop.log_*``, ``/^db\d/.t[0-9]``.
 
@@ -151,7 +151,7 @@ def _whole(expression: str) -> str:
 
 
 def _as_in_tidb(expression: str) -> str:
-    r"""Return a regular expression whose \d, \w, \s and \b know ASCII only, as Go's: ``/^\w+$/`` leaves out names in Chinese."""
+    r"""Return a regular expression whose \d, \w, \s and \b know ASCII only, as Go's: ``/^\w+$/`` excludes names in Chinese."""
     text, at, is_in_class = "", 0, False
     while found := (_INSIDE if is_in_class else _OUTSIDE).search(expression, at):
         text += expression[at : found.start()]
@@ -201,7 +201,7 @@ class SchemaPart(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. ``includes``: whether it takes tables in, or (``!``) leaves them out."""
+    """One rule. ``includes``: whether it takes tables in, or (``!``) excludes them."""
 
     pattern: TablePattern
     includes: bool
@@ -215,9 +215,9 @@ class TableFilter:
 
     @classmethod
     def parse(cls, lines: Iterable[str], read_lines: ReadLines | None = None) -> "TableFilter":
-        """Read rules; blank lines and those that begin with ``#`` say nothing. PatternError.
+        """Read rules; blank lines and lines that begin with ``#`` are skipped. PatternError.
 
-        ``@file`` stands for the rules in a file, which may not name further files.
+        ``@file`` represents the rules in a file, which may not name further files.
         """
         rules = list[Rule]()
         for line in map(str.strip, lines):

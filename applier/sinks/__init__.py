@@ -2,7 +2,7 @@
 
 ``port`` is what the pipeline sees; its values have modules beside it (``settings``, ``progress``, ``quarantine``, …).
 ``bookkeeping``, ``write_transaction`` and ``sql_sink`` are what all databases share. ``kit`` is what the house asks of a database;
-``registry`` finds the kit by the URL, and is the one place that names the databases. May import ``planner``, ``coordinator`` and
+``registry`` finds the kit by the URL, and is the one position that names the databases. May import ``planner``, ``coordinator`` and
 everything below them; not the sources. Read ``port`` first,
 then ``write_transaction``.
 """

@@ -1,4 +1,4 @@
-"""The kit of a database: all that the rest of the house asks of one. ``registry`` finds it by the URL; nobody asks which one it is.
+"""The kit of a database: all that the rest of the house asks of one. ``registry`` finds it by the URL; no one asks which one it is.
 
 Each database is a folder beside this module, whose ``kit`` module holds one object of a subclass. Kits hold no connection and no state.
 """
@@ -29,7 +29,7 @@ class SinkDemand:
     ddl_time_zone: str | None = None
     """The zone of DDLs, if it is not that of the rows."""
     updates_rows: bool = False
-    """Rows are updated too, not only deleted and inserted: those of a binlog whose tables have foreign keys with actions."""
+    """Rows are updated too, not only deleted and inserted: rows of a binlog whose tables have foreign keys with actions."""
     schemas: Callable[[], Sequence[str]] | None = None
     """Asks for the schemas that the replica writes, which may take a while; None: examine the bookkeeping's alone."""
 

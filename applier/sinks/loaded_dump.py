@@ -8,7 +8,7 @@ from typing import Final
 from applier.model.position import Ts
 
 DECLARED: Final = "declared"
-"""The loader of a dump that the operator has loaded with other programs, and says so."""
+"""The loader of a dump that the operator declares to have loaded with other programs."""
 
 EMPTY: Final = "empty"
 """The loader of an upstream that had no table at the position: there was nothing to load."""

@@ -86,4 +86,4 @@ class Overview:
     pause: Pause | None = None
     """None: the replica is not paused."""
     loaded: LoadedDump | None = None
-    """What the sink held when the replica began; None: nobody has recorded it."""
+    """What the sink held when the replica began; None: no one has recorded it."""

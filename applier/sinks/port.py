@@ -35,7 +35,7 @@ class Writer(Protocol):
     def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
         """Write rows ahead of the checkpoint; the progress stays where it is. Several writers do so at once, in several transactions.
 
-        Each transaction holds the progress row shared, under the fence. COMMITTED: all rows are durable. FENCED, RELOAD: as of ``write``.
+        Each transaction holds the progress row shared, under the fence. COMMITTED: all rows are durable. FENCED, RELOAD: at ``write``.
         FAILED: some may be durable; to write them again is right. A call may be repeated, also late, for as long as the window stays: so
         DELETEs and REPLACEs of one table come in two windows, or ``at_once``: in one transaction.
         """
@@ -89,7 +89,7 @@ class Sink(Protocol):
         ...
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-        """Describe the sink's tables; missing ones are left out."""
+        """Describe the sink's tables; missing ones are skipped."""
         ...
 
     def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
@@ -97,7 +97,7 @@ class Sink(Protocol):
         ...
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
-        """Examine the sink's tables, views and the like for the table check; missing ones are left out.
+        """Examine the sink's tables, views and the like for the table check; missing ones are skipped.
 
         May be asked for all tables of a replica at once: the number of statements does not depend on them.
         """
@@ -108,7 +108,7 @@ class Sink(Protocol):
         ...
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the tables that exist and hold a row. A segment may ask for thousands: no table costs an extra statement."""
+        """Return which of the tables exist and hold a row. A segment may ask for thousands: no table costs an extra statement."""
         ...
 
     def save(self, fence: Fence, commit: ProgressCommit, quarantined: Quarantined | None = None) -> WriteOutcome:
@@ -124,7 +124,7 @@ class Sink(Protocol):
         ...
 
     def load_ddl(self, identity: DdlIdentity, ddl: DdlEvent) -> None:
-        """Run a definition of a dump and write it as done. Needs no ownership: the replica has not begun. Errors: those of ``run_ddl``."""
+        """Run a definition of a dump and write it as done. Needs no ownership: the replica has not begun. Errors as in ``run_ddl``."""
         ...
 
     def skip_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, after: ProgressCommit) -> Fence:
@@ -136,7 +136,7 @@ class Sink(Protocol):
         ...
 
     def finish_ddls(self) -> None:
-        """Wait for the DDLs that run in the background (``SinkSettings.background``), and write done. Errors: those of ``run_ddl``."""
+        """Wait for the DDLs that run in the background (``SinkSettings.background``), and write done. Errors as in ``run_ddl``."""
         ...
 
     @property

@@ -38,11 +38,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressCommit:
-    """How a transaction moves the progress. ``positions`` are those that change, ``known_tables`` are recorded.
+    """How a transaction moves the progress. ``positions`` are the changed ones, ``known_tables`` are recorded.
 
     ``topic_ids``: Kafka's ids of topics, if known.
 
-    ``locations``: upstream's tables whose location in the sink has changed; ('', ''): left out; None: it has none any more.
+    ``locations``: upstream's tables whose location in the sink has changed; ('', ''): skipped; None: it does not have one any more.
     ``ahead_tables``: known tables whose rows are written ahead of the checkpoint from now on (True), or are not any more.
     ``source_state``: what the source says of the checkpoint; None: what is stored stays.
     """

@@ -46,7 +46,7 @@ class QuarantineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipRule:
-    """The operator's rule to skip the event at ``place``; without a place, all events of ``commit_ts`` and ``table`` (None: any table)."""
+    """The operator's rule to skip the event at ``place``; without it, all events of ``commit_ts`` and ``table`` (None: any table)."""
 
     decided_by: str
     place: EventPlace | None = None

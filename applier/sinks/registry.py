@@ -1,4 +1,4 @@
-"""The databases that can be a sink: the one place that names them. Their modules are imported when a URL asks for them."""
+"""The databases that can be a sink: the one position that names them. Their modules are imported when a URL asks for them."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""The schemas that upstream's events must not touch: that of the bookkeeping, and those in which the database keeps itself.
+"""The schemas that upstream's events must not touch: the bookkeeping's, and the system schemas of the database.
 
 A cascade of replicas has such events: the applier behind another one sees the first one's bookkeeping among upstream's tables, and a
 ``DROP DATABASE applier`` there would take the bookkeeping here. Names are compared without regard to case, as TiDB does.

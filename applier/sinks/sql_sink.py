@@ -27,7 +27,7 @@ from applier.sinks.settings import SCHEMA, SinkSettings
 
 
 def refuse_other_schema(connection: Connection, books: Bookkeeping) -> None:
-    """Raise NeedsOperator if the replica has progress in the default schema. The caller has seen that ``books`` has none."""
+    """Raise NeedsOperator if the replica has progress in the default schema. The caller has seen that ``books`` does not have one."""
     # A user without privileges on the default schema sees no table there: then this user's progress is not there either.
     default = {"schema_name": SCHEMA, "table_name": "progress"}
     if books.schema == SCHEMA or not connection.execute(text(books.dialect.counts_tables), default).scalar_one():

@@ -202,7 +202,7 @@ _GREATEST_SIGNED: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePair:
-    """A table of upstream and the sink's. ``key`` is empty if the table has none: then only whole tables are compared."""
+    """A table of upstream and the sink's. ``key`` is empty if the table does not have one: then only whole tables are compared."""
 
     upstream: SideTable
     sink: SideTable

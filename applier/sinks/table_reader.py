@@ -56,7 +56,7 @@ class Scope:
 # Values are bytes, in the forms of ``table_pair``; None is NULL.
 
 WIDE_MARK: Final = "x"
-"""Between the digits of a number and the place of its point. Not e: servers print that."""
+"""Between the digits of a number and the position of its point. Not e: servers print that."""
 SUMMED_DIGITS: Final = 15
 """Hexadecimal digits of a row's digest that are summed, 60 bits: with 64, TiDB and MySQL would have to agree about signs."""
 
@@ -67,7 +67,7 @@ def read_text(value: bytes) -> str:
 
 
 def read_float(value: bytes) -> float:
-    """Return the number that a text of the form DOUBLE stands for: as a server prints it, or digits and the place of the point."""
+    """Return the number that a text of the form DOUBLE represents: as a server prints it, or digits and the position of the point."""
     digits, mark, point = read_text(value).partition(WIDE_MARK)
     if not mark:
         return float(value)
@@ -102,7 +102,7 @@ class Reader(Protocol):
         ...
 
     def names(self, *, without: Collection[str]) -> Names:
-        """Return the names of all tables and views, except those in the schemas ``without`` (casefolded) and in those of the system."""
+        """Return the names of all tables and views, except those in the schemas ``without`` (casefolded) and in system schemas."""
         ...
 
     def describe(self, tables: Collection[TableName]) -> Sequence[SideTable]:

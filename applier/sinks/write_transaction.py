@@ -4,7 +4,7 @@ A dialect decides how a session is opened, how a statement is sent, what an erro
 It does not decide the order of the steps, so every database checks the order of statements.
 
 Whatever happens between the lock and COMMIT is rolled back, so it may be repeated. Once COMMIT was sent and its answer did not come,
-nobody here knows the outcome: that is reported as such, and the driver raises the epoch before it reads the progress.
+no one here knows the outcome: that is reported as such, and the driver raises the epoch before it reads the progress.
 
 ``RefusedRows`` finds the rows that the database refuses, in a statement that knows its rows: they are quarantined, or the first one is
 named. Each try runs after a savepoint. A refused statement is halved until single rows are left: for n rows and few refused ones, about
@@ -50,7 +50,7 @@ LENGTH_BYTES: Final = 8
 
 
 class HeldStatements:
-    """Statements that wait until those of an earlier phase have run; many of them wait in a file."""
+    """Statements that wait until all of an earlier phase have run; many of them wait in a file."""
 
     def __init__(self) -> None:
         self._held: list[Statement] = []
@@ -134,7 +134,7 @@ class RefusedRows:
     def run(self, statement: Statement) -> int:
         """Run a statement and return how many rows were written.
 
-        RowRefused if the statement does not know its rows; with the row's place if nothing takes refused rows.
+        RowRefused if the statement does not know its rows; with the row's position if nothing takes refused rows.
         """
         source = statement.source_rows
         if source is None:
@@ -159,7 +159,7 @@ class RefusedRows:
         self.refuse((*source.rows, *(event for events in source.earlier for event in events)), source.key, error)
 
     def refuse(self, events: Sequence[RejectedEvent], key: Sequence[str], error: ApplierError) -> None:
-        """Quarantine all events that one row consists of, or raise its error at the place of the first."""
+        """Quarantine all events that one row consists of, or raise its error at the position of the first."""
         if self._taker is None or not isinstance(error, RowRefused):
             raise error_of_event(error, events[0], key) from error
         for event in events:

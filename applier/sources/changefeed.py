@@ -85,7 +85,7 @@ def moment_of(directory: Path) -> DumpMoment | None:
 
 
 def of_header(file: Path) -> DumpMoment | None:
-    """Return the timestamp in the header of a file of mysqldump or mariadb-dump; None if it has none."""
+    """Return the timestamp in the header of a file of mysqldump or mariadb-dump; None if there is none."""
     with open_text(file) as lines:
         match = _HEADER.search("\n".join(_headers(lines)))
     return None if match is None else DumpMoment(_checked(match[1], match[2], file), file)

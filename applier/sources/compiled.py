@@ -66,7 +66,7 @@ _shapes: Final[dict[Shape, Shape]] = {}
 
 
 def intern_shape(shape: Shape) -> Shape:
-    """Return the one object that stands for a shape in this process, so that shapes can be compared by identity."""
+    """Return the one object that represents a shape in this process, so that shapes can be compared by identity."""
     return _shapes.setdefault(shape, shape)
 
 

@@ -1,4 +1,4 @@
-"""The registry of sources: the one place that knows which there are. A new one adds its settings and its kit here."""
+"""The registry of sources: the one position that knows which there are. A new one adds its settings and its kit here."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -37,7 +37,7 @@ def executed_set(state: str | None) -> str | None:
 
 
 def stored_timeline(state: str | None) -> Timeline:
-    """Return what timestamps mean to a replica with this stored state: a replica of topics has none."""
+    """Return what timestamps mean to a replica with this stored state: a replica of topics does not have one."""
     return TSO_TIMELINE if state is None else BinlogKit.of_state(state)
 
 

@@ -1,6 +1,6 @@
 """The port of a kit: what commands, checks and statuses ask of a source without a run. ``factory.kit_of`` gives the one of the settings.
 
-Nobody else knows which sources there are, what their streams are called, or how their positions are spelled.
+No one else knows which sources there are, what their streams are called, or how their positions are spelled.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ class ChosenRecords(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStatus:
-    """Where a replica stands in the log of its primary. ``end`` and ``behind_bytes`` are None while the server does not answer.
+    """Where a replica is in the log of its primary. ``end`` and ``behind_bytes`` are None while the server does not answer.
 
     ``oldest_file``: the first file that the replica still reads. That is not the one of its position while XA transactions are prepared in
     earlier files and not committed, and the sink does not keep them: ``prepared`` of them.
@@ -105,7 +105,7 @@ class DeclaredStart(NamedTuple):
 
 
 class SourceKit(Protocol):
-    """One source by its settings. Opens a connection only where a method says so."""
+    """One source by its settings. Opens a connection only where a method notes it."""
 
     server: str
     """What messages call the server of the source: ``Kafka``, ``primary``."""
@@ -178,7 +178,7 @@ class SourceKit(Protocol):
         ...
 
     def start_of_dump(self, directory: Path, given: Ts | None, configured: Ts = NO_TS) -> tuple[Ts, Timeline]:
-        """Return the position of a dump. ConfigError: nobody tells it, or two tell different ones. It may ask the server."""
+        """Return the position of a dump. ConfigError: no one tells it, or two tell different ones. It may ask the server."""
         ...
 
     def declared_start(self, given: Ts | None, configured: Ts) -> DeclaredStart:

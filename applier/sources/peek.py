@@ -52,7 +52,7 @@ def present_ranges(source: Source, choice: PeekChoice) -> list[RangeId]:
 
 
 def follow(source: Source, choice: PeekChoice, begun: Mapping[Stream, Offset]) -> Iterator[tuple[Stream, Record]]:
-    """Yield the chosen records from the offsets ``begun`` on, and those that come later, without an end.
+    """Yield the chosen records from the offsets ``begun`` on, and later ones, without an end.
 
     A stream that is not in ``begun`` is read from its beginning. SourceError: as ``peek``, or a topic was created again.
     """

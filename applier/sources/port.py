@@ -38,7 +38,7 @@ class Record(NamedTuple):
 
 
 Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | LeftOutTable | SkippedStatement
-"""An event whose place is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
+"""An event whose position is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
 
 
 class EventHead(NamedTuple):
@@ -74,7 +74,7 @@ class PlacedRows(NamedTuple):
 
 
 class PlacedEvent(NamedTuple):
-    """An event that is not a row, a row that was rejected, or that rows of a table are left out; with its place in the range."""
+    """An event that is not a row, a row that was rejected, or that rows of a table are skipped; with its position in the range."""
 
     offset: int
     index: int  # type: ignore[assignment] # as above
@@ -136,7 +136,7 @@ class RangeReader(Protocol):
     def read(self, ranges: Sequence[RangeId]) -> Iterator[tuple[RangeId, list[Record] | SourceError]]:
         """Yield the records of all ranges in batches, each batch with its range; a range that cannot be read whole yields its error last.
 
-        The ranges come in any order and interleave, those of one stream too; the records of one range come in offset order. The ranges
+        The ranges come in any order and interleave, also ranges of one stream; the records of one range come in offset order. The ranges
         do not overlap. Offsets may have gaps (transactions, compaction), and a batch may be empty. A range without an error was read
         whole when the iterator ends; an error ends its own range only. Its ``kind`` is "retention" if the range's beginning is
         gone, "unreachable" if a retry may help, and otherwise the reason. What no range can survive is raised (ConfigError).

@@ -16,7 +16,7 @@ KEYLESS = b""
 
 _FOREIGN_TEXT = 1
 encode_plain = msgspec.msgpack.Encoder().encode
-"""``encode_key`` for one value or more, none of them foreign text: the hot path has no need of its checks."""
+"""``encode_key`` for one value or more, none foreign text: the hot path has no need of its checks."""
 
 
 def encode_key(values: Sequence[Value]) -> bytes:
@@ -40,7 +40,7 @@ def decode_key(key: bytes) -> list[Value]:
 
 
 def canonical_float(value: float) -> float:
-    """Return the value that stands for all that compare equal: -0.0 becomes 0.0."""
+    """Return the value that represents all that compare equal: -0.0 becomes 0.0."""
     return value + 0.0
 
 

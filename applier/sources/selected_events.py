@@ -46,7 +46,7 @@ MAX_TABLES: Final = 65_536
 
 
 class UnreadEvent(Protocol):
-    """One event of a record. Nothing of it is read before it is asked for. Each method raises ProtocolError, without a place."""
+    """One event of a record. Nothing of it is read before it is asked for. Each method raises ProtocolError, without a position."""
 
     @property
     def head(self) -> EventHead | None:
@@ -100,7 +100,7 @@ class SelectedEvents:
         return found
 
     def place(self, event: UnreadEvent, offset: int, index: int) -> Sequence[Placed]:
-        """Return what is applied of an event; () if the selection excludes it. ProtocolError, with its place."""
+        """Return what is applied of an event; () if the selection excludes it. ProtocolError, with its position."""
         try:
             return self._place(event)
         except ProtocolError as error:
@@ -153,7 +153,7 @@ def located(error: ProtocolError, place: Place | None, index: int | None, head: 
 
 
 Split: TypeAlias = Callable[[bytes | None, bytes | None], Iterable[UnreadEvent]]
-"""Key and value of a record -> its events. ProtocolError, without a place, if the record cannot be taken apart."""
+"""Key and value of a record -> its events. ProtocolError, without a position, if the record cannot be taken apart."""
 
 
 class EventPlacer:

@@ -15,7 +15,7 @@ from typing import Final
 import pyspark
 
 QUIET: Final = "-Xshare:auto -Xlog:cds*=off"
-"""Java says nothing of an archive that does not fit."""
+"""Java does not report an archive that does not fit."""
 CHOSEN: Final = ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Xshare:")
 """Options of an operator who has chosen an archive, or none."""
 
@@ -39,7 +39,7 @@ def archive_options(given: str) -> str:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether nobody else can have written the archive: its classes run in our JVM."""
+    """Whether no one else can have written the archive: its classes run in our JVM."""
     with suppress(OSError):
         found = (path.stat(), path.parent.stat())
         is_safe = all(status.st_uid in {0, os.geteuid()} and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) for status in found)

@@ -71,7 +71,7 @@ def start_failed(error: Py4JError | OSError) -> ApplierError:
 
 
 def named_task(error: Exception) -> int | None:
-    """Return the number of the task for which Spark aborted a job, if it names one: the number of its range among those of the job."""
+    """Return the number of the task for which Spark aborted a job, if it names one: the number of its range in the job."""
     named = NAMED_TASK.search(_text(error))
     return int(named[1]) if named else None
 

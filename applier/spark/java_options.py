@@ -4,7 +4,7 @@ The JVM carries bytes that Python has made; it computes nothing. So it needs nei
 pauses short. For 1,000,000 rows those two took 20 of 36 µs of its CPU per row (DESIGN.md 4). Blocks in transit die young: a larger young
 generation only touches more memory.
 
-No default stands beside an operator's option of the same kind: a JVM with two collectors does not start.
+No default is beside an operator's option of the same kind: a JVM with two collectors does not start.
 """
 
 import re
@@ -31,7 +31,7 @@ ENVIRONMENT: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTION
 
 
 def with_defaults(given: str, elsewhere: Iterable[str] = ()) -> str:
-    """Return our options and then those of ``given``, without ours that one of ``given`` or ``elsewhere`` replaces."""
+    """Return our options and then the options of ``given``, without ours that one of ``given`` or ``elsewhere`` replaces."""
     options = [option.strip("\"'") for text in (given, *elsewhere) for option in text.split()]
     ours = [default.option for default in DEFAULTS if not any(map(default.replaced_by.match, options))]
     return " ".join((*ours, given)).strip()

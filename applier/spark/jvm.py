@@ -1,7 +1,7 @@
-"""The JVM of a driver that spark-submit has not started: its output goes through a pipe, and lines that would mislead are left out.
+"""The JVM of a driver that spark-submit has not started: its output goes through a pipe, and lines that would mislead are skipped.
 
 The launcher adds an incubator module to every JVM, and the JVM warns of it before any option or logging configuration is read. Every
-line but that one goes to the log (``foreign_output``), also those of Python workers, whose standard error is the JVM's. Nothing goes to
+line but that one goes to the log (``foreign_output``), also lines of Python workers, whose standard error is the JVM's. Nothing goes to
 the standard output, which belongs to the command's result.
 
 A context that is stopped while a job runs makes Spark and its Python workers log errors about one another (broken pipes, missing
@@ -41,7 +41,7 @@ _entries: Final = ForeignOutput("spark")
 
 
 def start_jvm(conf: SparkConf, plain: SparkConf | None = None) -> None:
-    """Start the JVM for the contexts of this process, if it has none, and pass its output on. ConfigError if it does not start.
+    """Start the JVM for the contexts of this process, if there is none, and pass its output on. ConfigError if it does not start.
 
     ``plain``: what it starts with the second time: without what may be damaged (a class archive crashes Java then).
     """
@@ -114,7 +114,7 @@ def _launch(conf: SparkConf, output: int) -> JavaGateway:
 
 
 def forward(output: IO[str]) -> None:
-    """Pass the lines of ``output`` on to the log until its end, without the noise, and without those of a muted JVM."""
+    """Pass the lines of ``output`` on to the log until its end, without the noise, and without lines of a muted JVM."""
     with output:
         for line in output:
             if not line.startswith(NOISE) and not _muted.is_set():

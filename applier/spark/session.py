@@ -138,7 +138,7 @@ def _without_secrets(spark_conf: SparkConf) -> SparkConf:
 
 
 def _with_java_options(spark_conf: SparkConf, process: str, elsewhere: Iterable[str] = ()) -> SparkConf:
-    """Put our options before those that the operator gives to JVMs of ``process`` (driver or executor)."""
+    """Put our options before the options that the operator gives to JVMs of ``process`` (driver or executor)."""
     given = spark_conf.get(f"spark.{process}.extraJavaOptions", "") or ""
     administrators = spark_conf.get(f"spark.{process}.defaultJavaOptions", "") or ""
     return spark_conf.set(f"spark.{process}.extraJavaOptions", java_options.with_defaults(given, [administrators, *elsewhere]))

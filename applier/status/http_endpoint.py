@@ -1,6 +1,6 @@
 """The HTTP endpoint of a run: open from its start if the address is free, else as soon as it becomes free.
 
-It shows no secrets and listens on loopback by default: nobody is asked for a password, except for the two commands, which need a token.
+It shows no secrets and listens on loopback by default: no one is asked for a password, except for the two commands, which need a token.
 """
 
 import errno
@@ -47,7 +47,7 @@ KEPT_S: Final = 3600.0
 
 
 class Sample(NamedTuple):
-    """A run at one moment. ``lag_s`` is None before the first checkpoint; ``rows_per_s`` is the mean since the sample before."""
+    """A run at one point in time. ``lag_s`` is None before the first checkpoint; ``rows_per_s`` is the mean since the sample before."""
 
     unix_s: float
     lag_s: float | None
@@ -126,7 +126,7 @@ _ALWAYS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one request gets. ``headers`` are added to those of every answer."""
+    """What one request gets. ``headers`` are added to the headers of every answer."""
 
     status: HTTPStatus
     body: bytes
@@ -155,7 +155,7 @@ _SCHEME: Final = "bearer "
 
 
 def names_of(host: str, more: Iterable[str]) -> frozenset[str]:
-    """Return the names that a browser may use: those of loopback, the configured host, and ``more``."""
+    """Return the names that a browser may use: the names of loopback, the configured host, and ``more``."""
     return LOOPBACK_NAMES | {name.casefold().rstrip(".") for name in (host, *more)}
 
 
@@ -189,7 +189,7 @@ def _is_address(host: str) -> bool:
 
 
 ASKS_S: Final = 5.0
-"""A page asks every second: somebody who asked this recently will ask again."""
+"""A page asks every second: someone who asked this recently will ask again."""
 
 
 class EndNotice:
@@ -206,7 +206,7 @@ class EndNotice:
             self._end = _facts(error)
 
     def told(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return the status that somebody has asked for, with the end of the run as ``end``: None while it runs."""
+        """Return the status that someone has asked for, with the end of the run as ``end``: None while it runs."""
         self._asked_s = time.monotonic()
         end = self._end
         if end is None:
@@ -269,7 +269,7 @@ class StatusApp:
         self._end_notice.end(error)
 
     def wait_until_read(self, at_most_s: float) -> None:
-        """Wait until somebody who was asking for the status has heard of the end."""
+        """Wait until someone who was asking for the status has heard of the end."""
         self._end_notice.wait_until_read(at_most_s)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -490,7 +490,7 @@ def _refused(host: str, port: int, error: Exception) -> ConfigError:
 
 
 FAREWELL_S: Final = 2.0
-"""How long the end of a run waits for a page that asks every second. Nobody waits where no page is open."""
+"""How long the end of a run waits for a page that asks every second. No one waits where no page is open."""
 
 
 class Address(Protocol):

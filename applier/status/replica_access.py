@@ -54,7 +54,7 @@ class ReplicaAccess(Protocol):
         ...
 
     def pause(self, said_by: str) -> None:
-        """Pause the replica; the pause of somebody else stays as it is."""
+        """Pause the replica; the pause of someone else stays as it is."""
         ...
 
     def resume(self) -> None:
@@ -83,7 +83,7 @@ class SinkAccess:
         return self._answer("ddls", work)
 
     def quarantine(self) -> Document:
-        """Return the events in quarantine: first those that wait for the operator, then the newest of the others."""
+        """Return the events in quarantine: first events that wait for the operator, then the newest of the others."""
 
         def work(connection: Connection) -> Document:
             quarantine = Quarantine(self._tables)
@@ -97,7 +97,7 @@ class SinkAccess:
         return self._answer("last_end", lambda connection: {"end": _end(RunEndTable(self._tables).last(connection))})
 
     def pause(self, said_by: str) -> None:
-        """Pause the replica; the pause of somebody else stays as it is."""
+        """Pause the replica; the pause of someone else stays as it is."""
         self._pauses.begin(said_by)
 
     def resume(self) -> None:

@@ -34,7 +34,7 @@ class StreamSummary:
     applied_ts: Ts = NO_TS
     """Up to where its rows are in the sink ahead of the checkpoint (``consistency = "row"``); 0: in whole transactions only."""
     counts_records: bool = True
-    """Whether an offset counts a record; those of a binlog are places."""
+    """Whether an offset counts a record; a binlog's are positions."""
 
     @property
     def behind(self) -> int | None:
@@ -62,11 +62,11 @@ class ReplicaStatus:
     watermark: Ts = field(default=NO_TS)
     timeline: Timeline = TSO_TIMELINE
     log: LogStatus | None = None
-    """Where a replica of a binlog stands; None: its source is Kafka, or it has no place yet."""
+    """Where a replica of a binlog stands; None: its source is Kafka, or it has no position yet."""
 
     @property
     def has_topics(self) -> bool:
-        """Whether the source is Kafka: its streams are shown one by one, and those of a binlog are one place."""
+        """Whether the source is Kafka: its streams are shown one by one, and a binlog is one position."""
         return self.timeline is TSO_TIMELINE
 
     @property
@@ -125,7 +125,7 @@ def build_status(
 
 
 def _counting(timeline: Timeline, streams: Iterable[StreamSummary]) -> tuple[StreamSummary, ...]:
-    """Return the streams, which know whether their offsets count records: only those of topics do, whose timestamps hold their time."""
+    """Return the streams, which know whether their offsets count records: only offsets of topics do, whose timestamps hold their time."""
     counts = timeline is TSO_TIMELINE
     return tuple(each if counts else replace(each, counts_records=False) for each in streams)
 

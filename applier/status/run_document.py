@@ -12,7 +12,7 @@ from applier.telemetry.run_state import RunState, Stall, StreamView, lag_s
 
 
 def run_document(state: RunState, *, unix_s: float, is_alive: bool) -> dict[str, Any]:
-    """Return the object. Timestamps are exact, each with its time; offsets are those of the next record."""
+    """Return the object. Timestamps are exact, each with its time; an offset names the next record."""
     # TSOs are integers of 59 bits and more: JavaScript and jq round them above 2**53, so each has its time beside it.
     streams, counts, timeline = state.streams, state.counts, state.timeline
     return {
@@ -88,7 +88,7 @@ def _stall(stall: Stall | None) -> dict[str, Any] | None:
 
 
 def _position(offset: Offset, timeline: Timeline) -> str | None:
-    """Return an offset as a place in a binlog; None: it is a number of Kafka."""
+    """Return an offset as a position in a binlog; None: it is a number of Kafka."""
     text = timeline.text(Ts(offset))
     return None if text == str(offset) else text
 

@@ -11,7 +11,7 @@ by time ends each slice in the same way. A task that changes the buckets of rows
 with ``Rendered``, which goes to the writer and to the driver: the writer does not COMMIT before it has got exactly what all of them
 announce. Markers count in sums, so that the order in which Spark delivers blocks does not matter.
 
-Counts say nothing of content: a runner seals each element (``model/seal``), so that a changed byte is found where the element is read.
+Counts do not check content: a runner seals each element (``model/seal``), so that a changed byte is found where the element is read.
 """
 
 import struct
@@ -61,7 +61,7 @@ class Failure(NamedTuple):
 
 
 class RangesEnd(NamedTuple):
-    """The last element that a listening task sends to one bucket: its ranges, those that failed, and what this bucket has got.
+    """The last element that a listening task sends to one bucket: its ranges, the failed ones, and what this bucket has got.
 
     Or that a dividing task sends to one slice: all ranges of its batch once for each bucket, and what the slice has got.
     """

@@ -1,4 +1,4 @@
-"""LISTEN: read offset ranges, find each event's place, pack rows into chunks by bucket. Plain functions over iterators.
+"""LISTEN: read offset ranges, find each event's position, pack rows into chunks by bucket. Plain functions over iterators.
 
 What runs here runs on executors. Rows become chunks as bytes; the driver gets one small outcome per range (``range_summary``).
 """

@@ -28,8 +28,8 @@ class Runner(Protocol):
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         """Read the ranges and cache their chunks; return one outcome per task, in order. Called once per cycle.
 
-        A range that cannot be read fails alone, with the source's own error. A range that is listened to again takes the place of what was
-        cached of it.
+        A range that cannot be read fails alone, with the source's own error. A range that is listened to again takes the position of what
+        was cached of it.
         """
         ...
 

@@ -1,6 +1,6 @@
 """What a listener's report says of its range, collected while the range is read: small, whatever the range holds.
 
-Resume points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams are to cost a few
+Resume points, row counts and tables are bounded, because a driver gets one report per range and cycle: 10,000 streams must cost a few
 megabytes (DESIGN.md 15).
 """
 
@@ -222,7 +222,7 @@ class RangeSummary:
         *,
         notes_repeats: bool = False,
     ) -> None:
-        """``stored``: the (offset, event) of rejected events that the quarantine has already. ``ddls``: those of all ranges of the task."""
+        """``stored``: the (offset, event) of rejected events that the quarantine has already. ``ddls``: of all ranges of the task."""
         self._shared_ddls = ddls
         self._range, self._floor_ts, self._stored = range_id, floor_ts, stored
         self._tables: dict[int, TableSummary] = {}
@@ -246,7 +246,7 @@ class RangeSummary:
         self._repeats = RepeatPoints() if notes_repeats else None
 
     def add_rows(self, rows: PlacedRows) -> tuple[PlacedRows, list[TableSummary]]:
-        """Count some rows. Return those that are not below the floor, and their tables, parallel to ``shapes``."""
+        """Count some rows. Return the rows that are not below the floor, and their tables, parallel to ``shapes``."""
         self.events += len(rows.key)
         self._ends_announced = False
         if is_past(min(rows.commit_ts), self._floor_ts):
@@ -300,7 +300,7 @@ class RangeSummary:
         return PlacedRows([rows.shapes[shape] for shape in used], [renumbered[shape] for shape in shapes], *columns)
 
     def _hold_rows(self, offsets: Sequence[int], times: Sequence[int]) -> None:
-        """Note those of some rows that are above all before them."""
+        """Note the rows that are above all before them."""
         tops = list(accumulate(times, max, initial=self._top))
         self._resume_points += [(offset, top) for offset, top, before in zip(offsets, tops[1:], tops, strict=False) if top > before]
         self._top = tops[-1]
@@ -427,7 +427,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
 
 
 def merge_resume_points(points: Sequence[tuple[int, int]]) -> tuple[ResumePoint, ...]:
-    """Thin resume points to MAX_RESUME_POINTS: each kept one has the first offset and the last value of those that it stands for.
+    """Thin resume points to MAX_RESUME_POINTS: each kept one has the first offset and the last value of the points that it represents.
 
     So an offset is never too late: a few records more may be read again after a restart, none is missed.
     """

@@ -1,4 +1,4 @@
-"""Which events a listener rejects instead of stopping: unreadable ones, by policy, and those that a skip rule of the operator names.
+"""Which events a listener rejects instead of stopping: unreadable ones, by policy, and events that a skip rule of the operator names.
 
 A rejected event becomes a ``RejectedEvent`` of the range's report; the driver stores it in the quarantine.
 
@@ -108,7 +108,7 @@ class TolerantPlacer:
         return key_text((column.name for column in row.shape.handle_key), self._decoder.decode_key(row.key))
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
-        """Return who decided that the event is skipped; None if no rule says so."""
+        """Return who decided that the event is skipped; None if no rule names it."""
         if isinstance(event, DdlEvent | LeftOutTable):
             return None
         skipped, skipped_ts = self._tolerance.skipped, self._tolerance.skipped_ts

@@ -124,7 +124,7 @@ def joined(outcomes: Sequence[WriteOutcome]) -> WriteOutcome:
 
 
 def phases(parts: Sequence[PreparedPart]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the parts that delete rows, and of those that write others, without empty ones."""
+    """Return the numbers of the parts that delete rows, and of the parts that write others, without empty ones."""
     filled = [number for number, part in enumerate(parts) if any(one.statements for one in part.rendered)]
     return [number for number in filled if number < len(parts) // 2], [number for number in filled if number >= len(parts) // 2]
 

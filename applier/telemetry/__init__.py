@@ -1,4 +1,4 @@
-"""What a run shows of itself: one ``RunState``, which the display, the log, the metrics, ``/status`` and the watchdog read.
+"""What a run shows: one ``RunState``, which the display, the log, the metrics, ``/status`` and the watchdog read.
 
 The engine counts and notes events; the ``Monitor`` makes the state of it. Nothing here decides anything, and nothing holds values of rows,
 secrets or connection strings. May import ``spark`` and everything below it, and needs little of it: ``coordinator``, ``sinks.port``.

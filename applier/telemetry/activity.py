@@ -46,7 +46,7 @@ _READING: Final = frozenset({STARTING, LISTENING, IDLE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """What keeps a run from going on; it is shown instead of what the run tries meanwhile."""
+    """What keeps a run from continuing; it is shown instead of what the run tries meanwhile."""
 
     is_failing: bool = False
     is_paused: bool = False

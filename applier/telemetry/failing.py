@@ -61,7 +61,7 @@ class Failed:
 
 
 class FailureLog:
-    """The failure of the moment. Not thread-safe."""
+    """The present failure. Not thread-safe."""
 
     def __init__(self) -> None:
         self._failing: Failing | None = None

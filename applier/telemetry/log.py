@@ -25,7 +25,7 @@ from applier.telemetry.retries import log_retries
 
 
 class LogWriter(io.TextIOBase):
-    """Stands in the place of ``sys.stderr``, and logs the lines that are written to it. The log itself writes to ``target``."""
+    """Replaces ``sys.stderr``, and logs the lines that are written to it. The log itself writes to ``target``."""
 
     def __init__(self, target: TextIO) -> None:
         self.target: Final = target
@@ -88,7 +88,7 @@ KAFKA_LOGGER_NAME: Final = "applier.kafka"
 REPETITION_S: Final = 10.0
 
 _PLACE: Final = re.compile(r"(.+_)?(?:ts|offset)")
-"""Facts that are places of the source."""
+"""Facts that are positions of the source."""
 
 _PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """Attributes that every log record has; the others are the facts given in ``extra``."""
@@ -131,7 +131,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to the ``sys.stderr`` of the moment, so that a live display, which replaces it, shows log lines above itself."""
+    """Writes to the present ``sys.stderr``, so that a live display, which replaces it, shows log lines above itself."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -170,12 +170,12 @@ def in_log_form(record: logging.LogRecord) -> bool:
 
 
 def is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Leave out the tracebacks that py4j logs when its JVM has ended: the program reports that itself."""
+    """Exclude the tracebacks that py4j logs when its JVM has ended: the program reports that itself."""
     return not (record.name == "root" and record.module in PY4J_MODULES)
 
 
 def is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Leave out the tracebacks of Ctrl-C that a library logs where it has come in between: the command says what it means."""
+    """Exclude the tracebacks of Ctrl-C that a library logs where it has come in between: the command says what it means."""
     return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
 
 
@@ -206,7 +206,7 @@ def use_format(log_format: LogFormat) -> None:
 
 
 _timeline: ContextVar[Timeline] = ContextVar("timeline", default=DIGITS)
-"""What timestamps mean in the lines of the run or the command that this thread works for. A new thread has none."""
+"""What timestamps mean in the lines of the run or the command that this thread works for. A new thread does not have one."""
 
 
 def use_timeline(timeline: Timeline) -> None:
@@ -268,7 +268,7 @@ def _is_ts(name: str, value: Any) -> bool:
 
 
 def spelled(facts: Mapping[str, Any], timeline: Timeline) -> dict[str, Any]:
-    """Return facts as people know the places in them: of a binlog a file and a position instead of numbers, a topic and a partition."""
+    """Return facts as people know the positions in them: of a binlog a file and a position instead of numbers, a topic and a partition."""
     found: dict[str, Any] = {}
     for name, value in facts.items():
         position = _position(name, value, timeline)
@@ -280,12 +280,12 @@ def spelled(facts: Mapping[str, Any], timeline: Timeline) -> dict[str, Any]:
 
 
 def _with_positions(facts: dict[str, Any], timeline: Timeline) -> dict[str, Any]:
-    """Add to each number that is a place how commands take it: ``checkpoint_position``, ``position``."""
+    """Add to each number that is a position how commands take it: ``checkpoint_position``, ``position``."""
     return facts | dict(position for name, value in facts.items() if (position := _position(name, value, timeline)) is not None)
 
 
 def _position(name: str, value: Any, timeline: Timeline) -> tuple[str, str] | None:
-    """Return the name of a fact as a position, and the position; None if it is no place, or is known by its number."""
+    """Return the name of a fact as a position, and the position; None if it is no position, or is known by its number."""
     found = _PLACE.fullmatch(name)
     if found is None or not isinstance(value, int) or value <= 0 or (text := timeline.text(Ts(value))) == str(value):
         return None
@@ -293,7 +293,7 @@ def _position(name: str, value: Any, timeline: Timeline) -> tuple[str, str] | No
 
 
 def timestamp_text(ts: Ts, timeline: Timeline) -> str:
-    """Write a timestamp as the time of its commit (UTC, milliseconds), or as a place with that time where it is one."""
+    """Write a timestamp as the time of its commit (UTC, milliseconds), or as a position with that time where it is one."""
     text, moment = timeline.text(ts), moment_at(ts, timeline)
     if moment is None:
         return text

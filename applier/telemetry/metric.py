@@ -288,7 +288,7 @@ def _durations(state: RunState) -> Metric:
 
 
 def registry_of(state: Callable[[], RunState]) -> CollectorRegistry:
-    """Return a separate registry with the run's metrics and those of its process."""
+    """Return a separate registry with the metrics of the run and of its process."""
     # Not the global registry: two runs in one process (the tests) would refuse each other's names.
     registry = CollectorRegistry()
     registry.register(StateCollector(state))

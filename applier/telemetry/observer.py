@@ -30,7 +30,7 @@ class Watched(Protocol):
 
     @property
     def coordinator(self) -> Coordinator:
-        """The coordinator of the moment."""
+        """The present coordinator."""
         ...
 
     @property

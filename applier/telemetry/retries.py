@@ -26,13 +26,13 @@ LOGGER = logging.getLogger("applier")
 
 
 def log_retries() -> None:
-    """Log each failure after which something is retried, in place of the library's own hooks."""
+    """Log each failure after which something is retried, instead of the library's own hooks."""
     set_on_retry_hooks([_log_retry])
 
 
 @contextmanager
 def retries_noted(notes: Notes) -> Iterator[None]:
-    """Note each failure after which something is retried, in place of what ``log_retries`` has set."""
+    """Note each failure after which something is retried, instead of what ``log_retries`` has set."""
 
     def note(details: RetryDetails) -> None:
         notes.note(LogEvent.RETRY, **_retry_facts(details))

@@ -1,4 +1,4 @@
-"""The state of a run at one moment: made in one place (``Monitor``), frozen, read by any thread.
+"""The state of a run at one point in time: made by ``Monitor`` alone, frozen, read by any thread.
 
 The display, the log, the metrics, ``/status`` and the watchdog read this one value. Whatever they show in common comes from one field.
 """
@@ -149,7 +149,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run at one moment."""
+    """A run at one point in time."""
 
     replica: str = "replica"
     started_at_s: float = 0.0

@@ -46,7 +46,7 @@ def duration(seconds: float) -> str:
 
 
 def time_text(ts: Ts, timeline: Timeline) -> str:
-    """Write a timestamp as the time of its commit (UTC, milliseconds), or as a place with that time.
+    """Write a timestamp as the time of its commit (UTC, milliseconds), or as a position with that time.
 
     ``none`` for no timestamp.
     """

@@ -77,7 +77,7 @@ def _text(value: bytes) -> str:
 
 
 class UpstreamTable:
-    """A table of upstream at one snapshot. Virtual columns are left out, as on the wire."""
+    """A table of upstream at one snapshot. Virtual columns are skipped, as on the wire."""
 
     def __init__(self, name: TableName, columns: Sequence[ExactColumn], keys: KnownKeys) -> None:
         self.name, self.columns, self.keys = name, columns, keys
@@ -189,7 +189,7 @@ class TidbRowLookup:
 
 
 class _Reading:
-    """The reading of rows of one shape, as of one timestamp."""
+    """The reading of rows of one shape, at one timestamp."""
 
     def __init__(self, settings: UpstreamSettings, shape: Shape, ts: int) -> None:
         self._settings, self._shape, self._ts = settings, shape, ts

@@ -1,7 +1,7 @@
 """A session of upstream that reads at one timestamp. It is opened for that, and closed with it: no session keeps a snapshot.
 
 A failure of upstream means: wait, stop with the remedy, or the address is wrong. The time zone of upstream's sessions is what the operator
-says, else the zone that upstream's server gives to sessions that set none.
+says, else the zone that upstream gives to sessions that set none.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ _ADDRESS: Final = Remedy("upstream.use-cluster-of-changefeed", "Set source.upstr
 
 
 def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
-    """Return the error of the applier for a failure of upstream's server, without row values."""
+    """Return the error of the applier for a failure of upstream, without row values."""
     cause: BaseException = error
     if isinstance(error, NoSession):
         doing, cause, facts = error.doing, error.__cause__ or error, {**facts, **error.facts}
@@ -84,7 +84,7 @@ def failures_explained(doing: str, **facts: Any) -> Iterator[None]:
 
 
 class SnapshotSession:
-    """Reads tables of upstream as of ``ts``. ApplierError, as ``failure.explained`` says, for whatever fails."""
+    """Reads tables of upstream at ``ts``. ApplierError, as ``failure.explained`` says, for whatever fails."""
 
     def __init__(self, settings: UpstreamSettings, ts: int) -> None:
         self._ts = ts
@@ -119,7 +119,7 @@ class SnapshotSession:
             return read_undecoded(self._connection, query)
 
     def end(self) -> None:
-        """Close the session, without its snapshot: a proxy may give the server's session to somebody else."""
+        """Close the session, without its snapshot: a proxy may give the server's session to someone else."""
         try:
             with failures_explained("ending the snapshot", snapshot=self._ts):
                 self._connection.rollback()  # TiDB sets no snapshot within a transaction
@@ -165,7 +165,7 @@ def _asked(upstream: UpstreamSettings) -> str:
 
 
 def _is_abbreviation(zone: str) -> bool:
-    """Return whether the name of a server's own zone may be what its clock shows at the time (%Z), which has no rules.
+    """Return whether the name of a server's zone may be what its clock shows at the time (%Z), which has no rules.
 
     EST is what New York shows in winter, and a zone of its own without summer time; +03 has been Moscow, with and without. UTC is one.
     """

@@ -1,4 +1,4 @@
-"""Upstream's tables as of a TSO: TiDB shows the catalogue of any time that its garbage collection has kept.
+"""Upstream's tables at a TSO: TiDB shows the catalogue of any time that its garbage collection has kept.
 
 A changefeed does not replicate tables without a primary key or a unique key of columns that are never NULL, unless it is forced to: whether
 it is, upstream does not say. So such tables are not listed.
@@ -33,7 +33,7 @@ class TidbTables:
     selection: TableSelection
 
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
-        """Read the catalogue as of ``ts``: no DDL of later is in it. None: there is no such time."""
+        """Read the catalogue at ``ts``: no DDL of later is in it. None: there is no such time."""
         del settled
         if not ts:
             return None

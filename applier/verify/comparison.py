@@ -45,12 +45,12 @@ class TableComparison:
         """Whether a row that differs was not found again by its key."""
 
     def compare(self, scope: Scope) -> RangeResult:
-        """Compare a range in one moment."""
+        """Compare a range at one point in time."""
         with self._sides.moment() as ts:
             return self.compare_in(ts, scope)
 
     def compare_in(self, ts: Ts, scope: Scope) -> RangeResult:
-        """Compare a range in the moment that the caller has begun, with the sink at checkpoint ``ts``."""
+        """Compare a range at the point in time that the caller has begun, with the sink at checkpoint ``ts``."""
         upstream, sink = (side.checksum(self._pair, scope) for side in (self._sides.upstream, self._sides.sink))
         if upstream == sink:
             return RangeResult(ts=ts, upstream=upstream, sink=sink)
@@ -61,7 +61,7 @@ class TableComparison:
         return RangeResult(ts=ts, upstream=upstream, sink=sink, differences=found[: self._most], is_cut=is_cut)
 
     def look_up(self, keys: Collection[Key], *, keeps_rows: bool = False) -> Iterator[RowDifference]:
-        """Compare the rows of some keys, in the moment that the caller has begun."""
+        """Compare the rows of some keys, at the point in time that the caller has begun."""
         for batch in _batches(keys, LOOKED_UP):
             upstream, sink = (self._by_key(side, batch) for side in (self._sides.upstream, self._sides.sink))
             for key in batch:

@@ -90,7 +90,7 @@ class Report:
     skipped_ranges: int = 0
     """Ranges that an earlier run had found equal at the same checkpoint."""
     unwritten: int = 0
-    """Rows that the statements of the repair leave out: the sink's columns cannot hold them."""
+    """Rows that the statements of the repair exclude: the sink's columns cannot hold them."""
 
     @property
     def is_equal(self) -> bool:

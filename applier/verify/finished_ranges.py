@@ -1,6 +1,6 @@
 """The ranges that were found equal, in a file, so that a verification that was interrupted continues where it ended.
 
-A range counts only at the checkpoint at which it was compared: behind it, both sides may have changed. The bounds are keys of rows, so
+A range counts only at the checkpoint at which it was compared: after it, both sides may have changed. The bounds are keys of rows, so
 only the file's owner may read it.
 """
 

@@ -9,7 +9,7 @@ from applier.model.remedy import Remedy
 
 
 def write_private(path: Path, pieces: Iterable[str]) -> None:
-    """Write the text beside the file, and put it in its place when it is complete. ConfigError if the place cannot be written."""
+    """Write the text beside the file, and put it instead when it is complete. ConfigError if the position cannot be written."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,4 +1,4 @@
-"""Values as readers return them (bytes; None for NULL), and what they stand for."""
+"""Values as readers return them (bytes; None for NULL), and what they represent."""
 
 import json
 import struct

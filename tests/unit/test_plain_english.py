@@ -1,8 +1,9 @@
-"""The pages speak plain English: turns of phrase that a reader who is not a native speaker stumbles over do not come back.
+"""Pages and docstrings speak plain English: turns of phrase that a reader who is not a native speaker stumbles over do not come back.
 
 Each pattern has its replacement in the words of the field. Words in code are not looked at.
 """
 
+import ast
 import re
 from pathlib import Path
 
@@ -37,6 +38,17 @@ ALLOWED = {
     ("glossary.md", "moment"),  # the class of a comparison
     ("architecture.md", "are one"),  # "Few rows are one transaction"
 }
+OF_CODE = {
+    r"(?-i:\bKnow (?:that|these)\b)": "record; what has happened",
+    r"\bTake that these\b": "mark as",
+    r"\b[Ll]et go of\b": "release",
+    r"\bwhat keeps (?:it|them|a \w+) from going on\b": "why it fails",
+    r"\bnone such\b|\bno such\w* of them\b": "no such transaction",
+    r"\bone behind the other\b|\bone behind another\b": "in order",
+    r"\bin vain\b": "without a result",
+    r"\banew\b": "again",
+}
+"""Turns that were the house's own in docstrings; pages never had them."""
 CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 
 
@@ -52,3 +64,30 @@ def found_in(path: Path, patterns=DIALECT):
 def test_the_pages_have_no_turn_of_the_dialect_but_terms_of_the_glossary():
     found = {(path.name, match) for path in PAGES for _, match in found_in(path)}
     assert found <= ALLOWED, sorted(found - ALLOWED)
+
+
+def docstrings():
+    for path in sorted((ROOT / "applier").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub(r"``[^`]*``", " ", node.value.value)
+
+
+def turns_of(docstring, patterns):
+    # "Places the rows" is what a placer does: only the noun has another word.
+    return [
+        match[0] for pattern in patterns for match in re.finditer(pattern, docstring, re.IGNORECASE) if match[0] not in {"Place", "Places"}
+    ]
+
+
+def test_no_docstring_has_a_turn_of_the_dialect():
+    patterns = {**DIALECT, **OF_CODE}
+    found = [(place, match) for place, docstring in docstrings() for match in turns_of(docstring, patterns)]
+    assert not found, found
+
+
+def test_the_patterns_find_the_dialect_in_a_docstring():
+    text = "Know these positions as durable: those that the last call left out, behind it, for ever. Nobody says so, as of now."
+    assert len(turns_of(text, {**DIALECT, **OF_CODE})) >= 5
+    assert turns_of("Return the rows and those of the other table.", DIALECT)
+    assert not turns_of("Place the rows of one event.", DIALECT)

@@ -1,1 +1,1 @@
-"""``applier demo --live``: a daemon follows the embedded broker, and the simulated upstream goes on writing. Read ``session`` first."""
+"""``applier demo --live``: a daemon follows the embedded broker, and the simulated upstream continues writing. Read ``session`` first."""

@@ -1,4 +1,4 @@
-"""The daemon of the demo: ``applier run``. It is started again when somebody kills it; an error of its own ends the demo."""
+"""The daemon of the demo: ``applier run``. It is started again when someone kills it; an error of its own ends the demo."""
 
 import json
 import socket

@@ -12,7 +12,7 @@ from applier.model.position import NO_TS
 
 ENDLESS: Final = 10**12
 STEPS_EACH: Final = 20_000
-"""Two hours at the usual pace. Some tables of a history only grow, and so do the definitions that DDLs leave in caches."""
+"""Two hours at the usual pace. Some tables of a history only grow, and the definitions that DDLs leave in caches grow too."""
 
 
 def endless_steps(history: History, steps_each: int = STEPS_EACH) -> Iterator[UpstreamStep]:

@@ -169,7 +169,7 @@ class AlterClauses:
 
 
 def _is_added(found: UpstreamIndex) -> bool:
-    """Return whether a DDL has added the index: those that tables begin with stay."""
+    """Return whether a DDL has added the index: original indexes of a table stay."""
     return found.name.startswith("ix_") or not found.named
 
 

@@ -125,7 +125,7 @@ class CanalJsonWire:
         return WireEvent(b"", self._compress(utf8(text)))
 
     def _keys(self, table: Table, places: Sequence[int]) -> Iterable[str]:
-        """Yield the columns of the primary key in the table's order; tiflow knows only those that it sends."""
+        """Yield the columns of the primary key in the table's order; tiflow knows only the columns that it sends."""
         key = {name for index in table.indexes if index.primary for name in index.columns}
         sent = range(len(table.columns)) if self.flavour is Flavour.TICDC else places
         return [_name(table.columns[place]) for place in sorted(sent) if table.columns[place].name in key]

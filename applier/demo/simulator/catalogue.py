@@ -123,7 +123,7 @@ class TableState:
                 taken[folded] = key
 
     def redefined(self, table: Table, sources: Sequence[int | UpstreamColumn], types: Sequence[UpstreamType | None]) -> "TableState":
-        """Return the state under another definition: each new column comes from an old place, or is filled with a default."""
+        """Return the state under another definition: each new column comes from an old position, or is filled with a default."""
         state = TableState(table)
         for row in self.rows.values():
             values = []

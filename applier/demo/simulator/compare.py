@@ -57,7 +57,7 @@ class DatabaseFacts:
 
 
 def canonical(kind: UpstreamType, value: Any) -> str:
-    """Write a value so that equal values, and only they, have equal text; a value of a wrong kind says so."""
+    """Write a value so that equal values, and only they, have equal text; a value of a wrong kind is marked."""
     if value is None:
         return "NULL"
     try:

@@ -22,7 +22,7 @@ _ROW, _DDL, _RESOLVED, _ADMIN = 1, 2, 3, 4
 
 
 class EncodedColumn(NamedTuple):
-    """A column as the wire describes it. ``written``: what is written as ``f`` instead of its flags; 0 leaves ``f`` out."""
+    """A column as the wire describes it. ``written``: what is written as ``f`` instead of its flags; 0 omits ``f``."""
 
     name: str
     mysql_type: int

@@ -27,9 +27,9 @@ from applier.model.position import Ts
 class ColumnSelector:
     """The ``column-selectors`` rule of a changefeed: some columns of each table are never sent.
 
-    Which ones is drawn from ``seed`` and the names of table and column. Left out are only columns that a sink can fill without upstream:
+    Which ones is drawn from ``seed`` and the names of table and column. Skipped are only columns that a sink can fill without upstream:
     with a default, or nullable, and in no unique index that the default would violate.
-    ``keeps_handle`` False: where a table has a second unique key that is complete, its handle key may be left out.
+    ``keeps_handle`` False: where a table has a second unique key that is complete, its handle key may be omitted.
     """
 
     seed: int = 0
@@ -37,7 +37,7 @@ class ColumnSelector:
     keeps_handle: bool = True
 
     def places(self, table: Table) -> tuple[int, ...]:
-        """Return the places of the columns that are sent."""
+        """Return the positions of the columns that are sent."""
         return _selected(self, table)
 
 
@@ -73,7 +73,7 @@ def _is_drawn(selector: ColumnSelector, table: Table, column: UpstreamColumn) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageOptions:
-    """What a changefeed leaves out of images (open_protocol.md 2.8) and whether it splits updates of keys (3.6).
+    """What a changefeed omits from images (open_protocol.md 2.8) and whether it splits updates of keys (3.6).
 
     ``flags`` False: the oldest producers, whose columns have ``h`` but no ``f``. ``stale_flags``: columns keep the flags that they had
     when the owner first saw the table, and later columns have none (2.5, the new producer's cache).

@@ -99,7 +99,7 @@ class ItemEncoder:
         return placeholder._replace(is_placeholder=True)
 
     def _sent(self, item: RowItem, only: Sequence[int] | None) -> SentImages:
-        """Return the columns of each image; ``only``: those that a placeholder has."""
+        """Return the columns of each image; ``only``: the columns of a placeholder."""
         if item.after is None:
             return SentImages(None, self._places(item.table, only_key=self._images.delete_only_handle_key) if only is None else only)
         places = self._places(item.table, only_key=False) if only is None else only
@@ -115,5 +115,5 @@ class ItemEncoder:
 
 
 def changed_places(before: Row, after: Row) -> Sequence[int]:
-    """Return the places of the columns that an update changed."""
+    """Return the positions of the columns that an update changed."""
     return [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]

@@ -214,7 +214,7 @@ Clause: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """ALTER TABLE; several clauses are one multi-schema change. ``before`` is the table as it was."""
+    """ALTER TABLE; several clauses make one multi-schema change. ``before`` is the table before it."""
 
     before: Table
     clauses: tuple[Clause, ...]

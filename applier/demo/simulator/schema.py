@@ -67,7 +67,7 @@ class Table:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Column name -> place in the row."""
+        """Column name -> position in the row."""
         return {column.name: place for place, column in enumerate(self.columns)}
 
     @cached_property
@@ -86,12 +86,12 @@ class Table:
 
     @cached_property
     def handle_places(self) -> tuple[int, ...]:
-        """Places of the handle-key columns in the row, in index order; empty without a handle key."""
+        """Positions of the handle-key columns in the row, in index order; empty without a handle key."""
         return tuple(self.position[name] for name in self.handle.columns) if self.handle else ()
 
     @cached_property
     def sent_places(self) -> tuple[int, ...]:
-        """Places of the columns that rows carry on the wire."""
+        """Positions of the columns that rows carry on the wire."""
         return tuple(place for place, column in enumerate(self.columns) if column.is_sent)
 
     @cached_property

@@ -28,7 +28,7 @@ _FIRST_ID = 100
 
 @dataclass(frozen=True, slots=True)
 class VersionedTable:
-    """A definition as of one version. ``column_ids`` grow in the order of creation, whatever the place of a column."""
+    """A definition at one version. ``column_ids`` grow in the order of creation, whatever the position of a column."""
 
     table: Table
     table_id: int

@@ -18,12 +18,12 @@ from applier.model.events import Value
 from applier.model.position import Ts
 
 _MESSAGE = 11
-"""The place of the message among the records of the codec's schema file: the top-level schema is their union."""
+"""The position of the message among the records of the codec's schema file: the top-level schema is their union."""
 _WATERMARK, _BOOTSTRAP, _DDL, _DML = range(4)
 _DDL_WORDS = ("CREATE", "ALTER", "ERASE", "RENAME", "TRUNCATE", "CINDEX", "DINDEX", "QUERY")
 _ROW_WORDS = ("INSERT", "UPDATE", "DELETE")
 _NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = range(8)
-"""The places of the types in the union of a value."""
+"""The positions of the types in the union of a value."""
 _NUMERIC = frozenset({TypeClass.INTEGER, TypeClass.FLOAT, TypeClass.DOUBLE, TypeClass.DECIMAL})
 _LONGS = frozenset({TypeClass.INTEGER, TypeClass.YEAR, TypeClass.BIT, TypeClass.ENUM, TypeClass.SET})
 _WORD = 1 << 64

@@ -56,7 +56,7 @@ def money_total(connection: sqlite3.Connection) -> int | None:
 
 
 def read_facts(connection: sqlite3.Connection) -> DatabaseFacts:
-    """Describe an SQLite database for comparison; the sink's own bookkeeping is left out."""
+    """Describe an SQLite database for comparison; the sink's own bookkeeping is skipped."""
     connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     found = connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
     names = [(name, kind) for name, kind in found if "." in name and not name.startswith((_BOOKKEEPING, "sqlite_"))]
@@ -139,7 +139,7 @@ def write_rows(connection: sqlite3.Connection, changes: Sequence[RowChange], *, 
 
 
 def _delete(connection: sqlite3.Connection, table: Table, row: Row) -> None:
-    """Delete one row: by its handle key, or one of those that are equal to it."""
+    """Delete one row: by its handle key, or one of several equal rows."""
     places = table.handle_places or range(len(table.columns))
     where = " AND ".join(f"{quote(table.columns[place].name)} IS ?" for place in places)
     values = [bound(table.columns[place].type, row[place]) for place in places]

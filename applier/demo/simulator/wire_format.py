@@ -82,7 +82,7 @@ class RecordBytes(NamedTuple):
 
 
 class SentImages(NamedTuple):
-    """The places of the columns that an event has of the row after and before the change; None: it has no such image."""
+    """The positions of the columns that an event has of the row after and before the change; None: it has no such image."""
 
     after: Sequence[int] | None
     before: Sequence[int] | None

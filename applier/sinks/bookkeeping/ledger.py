@@ -1,7 +1,7 @@
 """The ledger of one replica: every DDL that began, is done or was skipped. It is never pruned.
 
-Its key is the identity of a DDL (ts, folded name, names touched). So copies, replays and other wordings of a DDL are one entry, and the
-pieces of a RENAME chain are several (DESIGN.md section 3). Statements inside the caller's transaction.
+Its key is the identity of a DDL (ts, folded name, names touched). So copies, replays and other wordings of a DDL are the same entry, and
+the pieces of a RENAME chain are several (DESIGN.md section 3). Statements inside the caller's transaction.
 
 ``PastDdls`` reads what the ledger says about tables once: each later question reads only newer entries. A settled DDL does not change
 while the run owns the replica, so it is kept. DDLs at the ts of the question, whose siblings may still come, and all DDLs from the first
@@ -38,7 +38,7 @@ class Ledger:
     bookkeeping: Bookkeeping
 
     def read(self, connection: Connection) -> list[LedgerEntry]:
-        """Return all entries by ts; those of one ts in the order in which they began."""
+        """Return all entries by ts; entries of one ts in the order in which they began."""
         return self._entries(connection, "ledger_read")
 
     def recent(self, connection: Connection, at_most: int, at_most_text: int) -> list[LedgerEntry]:

@@ -18,7 +18,7 @@ from applier.sinks.overview import Owner, Pause
 
 
 class OwnerRow(NamedTuple):
-    """The owner with its run, and the database's clock at that moment."""
+    """The owner with its run, and the database's clock at that point in time."""
 
     owner: Owner
     run_id: str
@@ -157,7 +157,7 @@ class LoadedDumpStore:
         return self.transactions.read(lambda connection: read_loaded(connection, self.bookkeeping), "reading about the loaded dump")
 
     def begin(self, dump: LoadedDump) -> None:
-        """Store that a load begins, in place of an earlier one."""
+        """Store that a load begins, instead of an earlier one."""
         self._change(lambda connection: self._begin(connection, dump))
 
     def end(self) -> None:
@@ -165,7 +165,7 @@ class LoadedDumpStore:
         self._change(self._end)
 
     def declare(self, dump: LoadedDump) -> None:
-        """Store that other programs have loaded this dump, in place of an earlier entry. One transaction: no run may find half of it."""
+        """Store that other programs have loaded this dump, instead of an earlier entry. One transaction: no run may find half of it."""
 
         def work(connection: Connection) -> None:
             self._begin(connection, dump)

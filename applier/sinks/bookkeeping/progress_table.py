@@ -108,7 +108,7 @@ class ProgressTable:
     bookkeeping: Bookkeeping
 
     def load(self, connection: Connection, known: Progress | None = None) -> Progress | None:
-        """Read the progress as it was at one moment, without waiting for a writer; None before ``begin``.
+        """Read the progress as it was at one point in time, without waiting for a writer; None before ``begin``.
 
         Of ``known``, if given, everything but the row itself is taken as it is: a replica has ten thousand streams and tables, and each
         commit reads the progress back.
@@ -146,7 +146,7 @@ class ProgressTable:
         return FenceState.ALREADY if row.fence.window_id == fence.window_id + 1 else FenceState.RELOAD
 
     def share(self, connection: Connection, fence: Fence) -> FenceState:
-        """Lock the progress row together with other writers of rows, and compare it: none of them is left when the progress moves."""
+        """Lock the progress row together with other writers of rows, and compare it: none is left when the progress moves."""
         row = self.row(connection, "progress_share")
         if row is None or row.fence == fence:
             return FenceState.RELOAD if row is None else FenceState.HELD

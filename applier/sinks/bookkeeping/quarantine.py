@@ -70,7 +70,7 @@ class Quarantine:
         return tuple(new)
 
     def stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:
-        """Return those of the events that are stored, in any state: a statement per stream and ``MAX_LISTED`` records."""
+        """Return which of the events are stored, in any state: a statement per stream and ``MAX_LISTED`` records."""
         offsets: dict[Stream, set[Offset]] = defaultdict(set)
         for stream, offset, _ in places:
             offsets[stream].add(offset)
@@ -103,7 +103,7 @@ class Quarantine:
         return [_entry(row) for row in connection.execute(self.bookkeeping.query("quarantine_read"), {"name": self.bookkeeping.name})]
 
     def places(self, connection: Connection) -> list[EventPlace]:
-        """Return the places of the entries that a run may read again, in any state: at or above the stored offsets."""
+        """Return the positions of the entries that a run may read again, in any state: at or above the stored offsets."""
         return [_place(row) for row in connection.execute(self.bookkeeping.query("quarantine_places"), {"name": self.bookkeeping.name})]
 
     def record(self, connection: Connection, place: EventPlace) -> KeptRecord:
@@ -208,7 +208,7 @@ class QuarantineStore:
         return self._read(self.quarantine.entries)
 
     def places(self) -> Sequence[EventPlace]:
-        """Return the places of the entries that a run may read again, in any state."""
+        """Return the positions of the entries that a run may read again, in any state."""
         return self._read(self.quarantine.places)
 
     def record(self, place: EventPlace) -> KeptRecord:

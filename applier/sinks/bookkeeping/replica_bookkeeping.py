@@ -71,13 +71,13 @@ class SinkSessions(Transactions, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaBookkeeping:
-    """What the sink stores of one replica, beside its progress. Not thread-safe. Needs no ownership, except where it says so."""
+    """What the sink stores of one replica, beside its progress. Not thread-safe. Needs no ownership, except where noted."""
 
     tables: Bookkeeping
     sessions: SinkSessions
 
     def locations(self) -> Mapping[FoldedName, FoldedName]:
-        """Return the sink's name of each table of upstream that has a stored location; ('', ''): rows of it were left out."""
+        """Return the sink's name of each table of upstream that has a stored location; ('', ''): rows of it were skipped."""
         return self.sessions.read(ProgressTable(self.tables).locations, "reading the locations of tables")
 
     # Ledger

@@ -59,7 +59,7 @@ class ReplicaStore:
         return self.transactions.read(work, READING)
 
     def reset(self, said_by: str) -> None:
-        """Forget how far this replica is: its next run begins anew. Skip rules and a pause stay. Fenced: this run does not own it."""
+        """Forget how far this replica is: its next run begins again. Skip rules and a pause stay. Fenced: this run does not own it."""
 
         def work(connection: Connection) -> None:
             self._delete(connection, PROGRESS)

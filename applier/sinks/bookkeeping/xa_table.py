@@ -38,7 +38,7 @@ class XaTable:
     transactions: Transactions
 
     def sizes(self) -> Mapping[int, int]:
-        """Return the place and size of each transaction."""
+        """Return the position and size of each transaction."""
 
         def work(connection: Connection) -> dict[int, int]:
             return {int(row.place): int(row.size) for row in self.bookkeeping.run(connection, "prepared_transaction_sizes")}

@@ -1,4 +1,4 @@
-"""How MySQL, MariaDB and TiDB say the bookkeeping's SQL. Each DDL of a migration commits by itself."""
+"""How MySQL, MariaDB and TiDB say the bookkeeping's SQL. Each DDL of a migration commits at once."""
 
 from functools import partial
 from typing import Any, Final

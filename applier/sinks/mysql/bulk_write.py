@@ -37,7 +37,7 @@ class Loaded(NamedTuple):
 
 
 def takes_loads(connection: Connection) -> bool:
-    """Return whether the server takes bulk loads, and is one of those on which they are proven to be like REPLACE."""
+    """Return whether the server takes bulk loads, and is one on which they are proven to be like REPLACE."""
     if "tidb" in str(connection.scalar(QUERIES["version"])).casefold():
         return False
     # Galera commits such a load every 10,000 rows, and with it what the transaction has written before.

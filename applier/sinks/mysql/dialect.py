@@ -65,7 +65,7 @@ def read_of(table: TableDescription, columns: Sequence[ColumnDescription]) -> st
 
 
 def listed_reads(key: Sequence[str], wanted: str, rows: Iterable[tuple[int, Sequence[str]]], most_bytes: int) -> Iterator[tuple[str, int]]:
-    """Render SELECTs … FOR UPDATE of rows whose keys can stand in a list; yield (text, rows). ``key``: quoted names.
+    """Render SELECTs … FOR UPDATE of rows whose keys can be in a list; yield (text, rows). ``key``: quoted names.
 
     A SELECT for each key costs the server ten times as much: it plans each of them.
     """
@@ -307,7 +307,7 @@ def _joined_replaces(head: bytes, target: int, most_rows: int, texts: Iterable[t
 
 
 def _labelled(table: TableDescription, columns: Sequence[str]) -> dict[int, Callable[[str], str]]:
-    """Return how the literals of ENUM and SET columns among ``columns`` are compared, by the column's place.
+    """Return how the literals of ENUM and SET columns among ``columns`` are compared, by the column's position.
 
     By their labels: a mask with bit 63 is equal to no unsigned number on any server. What an empty label would make ambiguous stays
     a number.

@@ -1,4 +1,4 @@
-"""Takes the rows of a dump: statements as they stand in the file, into the tables that the sink has.
+"""Takes the rows of a dump: statements as they are in the file, into the tables that the sink has.
 
 As with rows of a stream, no value is altered silently: a statement with a warning that is not known to be harmless is rolled back. MySQL
 converts no text to a VECTOR (6136), and a dump of TiDB has texts: they are rewritten.

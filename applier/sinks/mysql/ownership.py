@@ -284,7 +284,7 @@ class Ownership:
         return self._heartbeat.error
 
     def ensure(self) -> None:
-        """Take the lock again unless this run's own session answers and holds it. Errors: those of ``retake``.
+        """Take the lock again unless this run's own session answers and holds it. Errors as in ``retake``.
 
         The session's number is compared too: a proxy between may have replaced the session.
         """

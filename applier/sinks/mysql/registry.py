@@ -1,4 +1,4 @@
-"""Registers the sessions of a replica, so that a take-over can end those of a dead or frozen run.
+"""Registers the sessions of a replica, so that a take-over can end the sessions of a dead or frozen run.
 
 Each session holds a named lock under its own token and writes the token into ``owner_session``. A session's number alone would
 prove nothing: servers reuse them. The lock does: it is free once the session has ended, and names the session while it lives.

@@ -22,7 +22,7 @@ from applier.mysql.session_variables import fixed_variables, reading_variables
 from applier.sinks.settings import BulkLoad, SinkSettings
 
 GLANCE_S = 3
-"""How long somebody who looks at a page waits for each step of the answer."""
+"""How long someone who looks at a page waits for each step of the answer."""
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
@@ -37,13 +37,13 @@ class Purpose(Enum):
     CONTROL = "control"
     """Reads progress and catalogue."""
     OWN = "own"
-    """Holds the replica's lock and runs DDL: no read timeout, and it may idle for ever."""
+    """Holds the replica's lock and runs DDL: no read timeout, and it may idle without limit."""
     BEAT = "beat"
     """Renews the heartbeat: times out before the lease ends."""
     COMPARE = "compare"
     """Reads tables of upstream or of the sink, in consistent snapshots."""
     GLANCE = "glance"
-    """Reads a little for somebody who waits for it."""
+    """Reads a little for someone who waits for it."""
 
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> ServerSession:
@@ -53,7 +53,7 @@ def open_session(settings: SinkSettings, purpose: Purpose) -> ServerSession:
 
 
 def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> ServerSession:
-    """Open a session that only reads, on upstream or the sink; errors as those of ``open_session``. It needs no privilege but SELECT."""
+    """Open a session that only reads, on upstream or the sink; errors as in ``open_session``. It needs no privilege but SELECT."""
     with _refusals(settings):
         return open_reader(_server_of(settings), settings.time_zone, statement_timeout_s)
 
@@ -62,7 +62,7 @@ def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> ServerS
 def glancing(settings: SinkSettings) -> Iterator[Connection]:
     """Give a session of its own for one short transaction, beside whatever this process does with the sink.
 
-    Errors: those of ``open_session``.
+    Errors as in ``open_session``.
     """
     options = SessionOptions(GLANCE_S, connect_timeout_s=GLANCE_S)
     with _refusals(settings):

@@ -138,7 +138,7 @@ class MysqlSink(SqlSink):
         return progress
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-        """Describe the sink's tables; missing ones are left out."""
+        """Describe the sink's tables; missing ones are skipped."""
         return self.read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
 
     def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
@@ -146,7 +146,7 @@ class MysqlSink(SqlSink):
         return self.read(lambda connection: frozenset(spellings(connection, tables)), "reading the names of tables")
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
-        """Examine the sink's tables for the table check; missing ones are left out."""
+        """Examine the sink's tables for the table check; missing ones are skipped."""
         return self.read(lambda connection: examine(connection, tables), "examining tables")
 
     def foreign_keys(self, tables: Collection[TableName] | None = None) -> Sequence[KeyLink] | None:
@@ -154,7 +154,7 @@ class MysqlSink(SqlSink):
         return self.read(lambda connection: foreign_keys(connection, tables), "reading foreign keys")
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the tables that exist and hold a row."""
+        """Return which of the tables exist and hold a row."""
         return self.read(lambda connection: catalogue.tables_with_rows(connection, tables), "checking tables for rows")
 
     def run_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, *, before: ProgressCommit, after: ProgressCommit) -> Fence:

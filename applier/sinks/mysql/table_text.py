@@ -2,7 +2,7 @@
 
 The digest of a row is SHA2 over its values. CRC32 would not do: it is linear, so two rows that swap a value keep the sum of their CRC32s'
 bits; and MySQL 9.7 has no MD5 any more. Values are joined with commas: numbers and times have none, other values have their length before
-them. CONCAT_WS leaves out NULLs, so a digit for each nullable column says whether it is one.
+them. CONCAT_WS skips NULLs, so a digit for each nullable column says whether it is one.
 """
 
 from collections.abc import Sequence
@@ -226,7 +226,7 @@ def _is_date_pair(column: ColumnPair) -> bool:
 
 
 def _double(name: str, kind: ColumnType, column: ColumnPair) -> str:
-    """Write a FLOAT as the double that it is, with all digits; DOUBLE(10,2) without the two places that a server would print."""
+    """Write a FLOAT as the double that it is, with all digits; DOUBLE(10,2) without the two positions that a server would print."""
     # Servers print a column with 17 digits, and an expression with as many as fit into 22 characters: a DOUBLE stays a column.
     is_expression = kind.family is not TypeFamily.DOUBLE or bool(kind.arguments)
     value = f"{name}*1e0" if is_expression else name
@@ -240,7 +240,7 @@ def _double(name: str, kind: ColumnType, column: ColumnPair) -> str:
 
 
 def _wide(value: str, printed: str) -> str:
-    """Write 12.5 as "125x2": sign, digits without zeros at the ends, and the place of the point. TiDB prints 1e+22, or all zeros of it."""
+    """Write 12.5 as "125x2": sign, digits without zeros at the ends, and the position of the point. TiDB prints 1e+22, or all zeros."""
     mantissa = f"SUBSTRING_INDEX({printed},'e',1)"
     digits = f"REPLACE({mantissa},'.','')"
     exponent = f"IF(LOCATE('e',{printed})>0,CAST(SUBSTRING_INDEX({printed},'e',-1) AS SIGNED),0)"

@@ -56,7 +56,7 @@ def judge_warnings(connection: Connection, statement: Statement, count: int, har
 
 
 def _enum_columns(connection: Connection, table: str) -> frozenset[str]:
-    """Name the ENUM columns of ``schema.table``. Either name may hold dots, so every place to cut is tried."""
+    """Name the ENUM columns of ``schema.table``. Either name may hold dots, so every position to cut is tried."""
     parts = table.split(".")
     names = [TableName(".".join(parts[:cut]), ".".join(parts[cut:])) for cut in range(1, len(parts))]
     columns = (column for described in describe(connection, names).values() for column in described.columns)

@@ -49,7 +49,7 @@ FOREIGN: Final = "sqlite "
 """Begins the ``sql_type`` of a column of a table that the applier did not make: affinity, then the declared type."""
 
 UNKNOWN: Final = "?"
-"""Stands for the expression of a generated column that the applier did not make."""
+"""Represents the expression of a generated column that the applier did not make."""
 _STORED: Final = 3
 """``hidden`` of a STORED generated column (sqlite.org/pragma.html, table_xinfo); 2: VIRTUAL."""
 
@@ -58,7 +58,7 @@ _PIECES: Final = re.compile(r'"(?P<name>(?:[^"]|"")*)"|\'(?:[^\']|\'\')*\'|/\*:(
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """A table or view of the file that stands for one of upstream."""
+    """A table or view of the file that represents one of upstream."""
 
     stored: str
     name: TableName
@@ -74,7 +74,7 @@ def find_objects(connection: sqlite3.Connection) -> dict[FoldedName, StoredObjec
 
 
 def tables_with_rows(connection: sqlite3.Connection, names: Collection[TableName]) -> frozenset[FoldedName]:
-    """Return those of the tables that exist and hold a row."""
+    """Return which of the tables exist and hold a row."""
     objects = find_objects(connection) if names else {}
     present = {name.fold(): objects[name.fold()] for name in names if name.fold() in objects}
     return frozenset(folded for folded, entry in present.items() if not entry.is_view and _holds_row(connection, entry))
@@ -111,7 +111,7 @@ def read_definition(connection: sqlite3.Connection, entry: StoredObject) -> Tabl
 
 
 def known_columns(connection: sqlite3.Connection, entry: StoredObject) -> Known:
-    """Return the columns of a table, with those that SQLite computes. The expression of one that somebody made by hand is not known."""
+    """Return the columns of a table, including computed ones. The expression of a column that was made by hand is not known."""
     definition, indexed = read_definition(connection, entry), _indexed_columns(connection, entry.stored)
     columns = {} if definition is None else {column.name: column for column in definition.columns}
     known = {}
@@ -196,7 +196,7 @@ def _plain_parts(connection: sqlite3.Connection, stored: str) -> tuple[IndexPart
 
 
 def describe(connection: sqlite3.Connection, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-    """Describe the tables that exist; views and missing ones are left out."""
+    """Describe the tables that exist; views and missing ones are skipped."""
     objects = find_objects(connection)
     wanted = [objects[name.fold()] for name in tables if name.fold() in objects]
     return {entry.name.fold(): _describe(connection, entry) for entry in wanted if not entry.is_view}
@@ -240,7 +240,7 @@ def _column(column: ColumnDefinition, *, is_computed: bool) -> ColumnDescription
 
 
 def _default(column: ColumnDefinition) -> str | None:
-    """Return the literal of a default. An expression, the present time too, has none: only upstream knows its values."""
+    """Return the literal of a default. An expression, the present time too, does not have one: only upstream knows its values."""
     if column.default is None:
         return "NULL" if column.nullable else None
     if column.default.kind is not DefaultKind.LITERAL:
@@ -284,7 +284,7 @@ def affinity_of(declared: str) -> str:
 
 
 def _unique_indexes(connection: sqlite3.Connection, stored: str, primary: tuple[str, ...]) -> tuple[UniqueIndex, ...]:
-    """Return the unique indexes, partial ones too. The key that is the rowid has none of its own."""
+    """Return the unique indexes, partial ones too. The key that is the rowid does not have one of its own."""
     rows = connection.execute('SELECT name, origin FROM pragma_index_list(?) WHERE "unique"', (stored,)).fetchall()
     own = tuple(
         UniqueIndex(upstream_index(name), tuple(part.column for part in _plain_parts(connection, name) if part.column))

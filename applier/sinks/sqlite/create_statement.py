@@ -110,7 +110,7 @@ _RENDERERS: Final[dict[type[exp.Expr], Callable[[exp.Expr], str]]] = {
 
 MARK: Final = "/*:"
 EMPTY: Final = "0"
-"""The condition of an index that stands for one that SQLite cannot compute."""
+"""The condition of an index that represents one that SQLite cannot compute."""
 
 _log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from applier.sinks.sqlite.session import FileSession, database_path, open_engine
 
 COMMIT_BYTES: Final = 16 << 20
 _TYPE_CODES: Final = {TypeFamily.ENUM: 247, TypeFamily.SET: 248, TypeFamily.DECIMAL: 246}
-"""Those that the dialect asks for."""
+"""The conversions that the dialect asks for."""
 _ANY_TYPE: Final = 3
 _DIALECT: Final = SqliteDialect()
 

@@ -97,7 +97,7 @@ def _scaled(exponent: int) -> str:
 
 
 def blob(value: Value) -> str:
-    """Render a value for a binary column: text as the bytes that it stands for."""
+    """Render a value for a binary column: text as the bytes that it represents."""
     if isinstance(value, str):
         value = value.encode("utf-8", "surrogateescape")
     return f"x'{value.hex()}'" if isinstance(value, bytes) else plain(value)
@@ -108,7 +108,7 @@ _CLOCK: Final = re.compile(r"(-?)(?:(\d{1,2}) )?(\d{1,3}):(\d{1,2})(?::(\d{1,2})
 _DIGITS: Final = re.compile(r"(-?)(\d{1,7})(\.\d{1,6})?")
 _MAX_HOURS: Final = 838
 _NEXT_CENTURY: Final = 70
-"""Years of two digits from here on are those of 1970 to 1999."""
+"""Years of two digits from here on mean 1970 to 1999."""
 
 
 def parse_number(text: str) -> Decimal:

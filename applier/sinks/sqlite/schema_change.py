@@ -222,7 +222,7 @@ def _copy(connection: sqlite3.Connection, old: TableDefinition, columns: list[Dr
 
 
 def _refuse_unknown_values(old: TableDefinition, columns: list[DraftColumn]) -> None:
-    """Raise NeedsOperator if a STORED column that comes with the rows gets new values: upstream computes those of old rows."""
+    """Raise NeedsOperator if a STORED column that comes with the rows gets new values: upstream computes the values of old rows."""
     names = {column.source.casefold(): column.definition.name for column in columns if column.source}
     changed = {column.source.casefold() for column in columns if column.source and _type_of(old, column.source) != column.definition.type}
     for column in columns:
@@ -267,7 +267,7 @@ def _source(
 
 
 def _within_charset(convert: Conversion, before: ColumnDefinition, column: DraftColumn) -> Conversion:
-    """Refuse texts that the new character set does not certainly hold: upstream has question marks in their place, or none of them."""
+    """Refuse texts that the new character set does not certainly hold: upstream has question marks in their position, or none."""
     families = {before.type.family, column.definition.type.family}
     charset = column.charset if column.charset in NARROW else column.definition.type.charset
     if families != {TypeFamily.CHARACTER} or charset in {"", before.type.charset}:

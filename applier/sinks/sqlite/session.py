@@ -58,7 +58,7 @@ def database_path(url: str) -> Path:
 OLDEST: Final = (3, 37, 0)
 """STRICT tables came with 3.37."""
 GLANCE_S: Final = 3
-"""How long somebody who looks at a page waits for a file that is busy."""
+"""How long someone who looks at a page waits for a file that is busy."""
 WRITE_AHEAD_PATIENCE_S: Final = 50.0
 WRITE_AHEAD_PAUSE_S: Final = 0.01
 PRIMARY_CODE: Final = 0xFF

@@ -1,6 +1,6 @@
 """The driver side of a replica in one SQLite file.
 
-DDL is transactional here: the statement, its ledger entry and the progress are one transaction, so no intent is ever left behind, and
+DDL is transactional here: the statement, its ledger entry and the progress share one transaction, so no intent is ever left behind, and
 nothing has to be compared after a crash. Writers on the same machine open the file themselves.
 """
 
@@ -66,7 +66,7 @@ class SqliteSink(SqlSink):
 
     @property
     def reserved(self) -> Reserved:
-        """None: names of upstream's tables have a dot in the file, those of the bookkeeping and of SQLite have none."""
+        """None: names of upstream's tables have a dot in the file, names of the bookkeeping and of SQLite have no dot."""
         return Reserved("", frozenset())
 
     @property
@@ -129,7 +129,7 @@ class SqliteSink(SqlSink):
     # Catalogue
 
     def describe(self, tables: Collection[TableName]) -> dict[FoldedName, TableDescription]:
-        """Describe the sink's tables; missing ones are left out."""
+        """Describe the sink's tables; missing ones are skipped."""
         with snapshot(self._engine, self._path) as connection:
             return catalogue.describe(raw(connection), tables)
 
@@ -139,7 +139,7 @@ class SqliteSink(SqlSink):
             return frozenset({table.fold() for table in tables} & catalogue.find_objects(raw(connection)).keys())
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:
-        """Examine the sink's tables for the table check; missing ones are left out."""
+        """Examine the sink's tables for the table check; missing ones are skipped."""
         with snapshot(self._engine, self._path) as connection:
             return examine(raw(connection), tables)
 
@@ -148,7 +148,7 @@ class SqliteSink(SqlSink):
         return
 
     def tables_with_rows(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the tables that exist and hold a row."""
+        """Return which of the tables exist and hold a row."""
         with snapshot(self._engine, self._path) as connection:
             return catalogue.tables_with_rows(raw(connection), tables)
 

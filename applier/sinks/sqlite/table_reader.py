@@ -49,7 +49,7 @@ Stored = int | float | str | bytes | None
 
 
 class StoredTable:
-    """Reads and digests the rows of one table of the file. Names and literals are those of the SQLite sink."""
+    """Reads and digests the rows of one table of the file. Names and literals as in the SQLite sink."""
 
     def __init__(self, pair: TablePair) -> None:
         self._pair = pair
@@ -290,7 +290,7 @@ def _decimal(column: ColumnPair, value: str) -> bytes:
 
 
 def _number(column: ColumnPair, value: float) -> float:
-    """Return the 32-bit number that the file's text of a FLOAT stands for."""
+    """Return the 32-bit number that the file's text of a FLOAT represents."""
     kind = column.upstream.type
     return single_precision(value) if kind is not None and kind.family is TypeFamily.FLOAT else value
 

@@ -3,7 +3,7 @@
 InnoDB deletes and changes rows for a foreign key's action without writing them to the binlog (MySQL manual, "Replication and Foreign
 Keys"). MySQL writes them from 9.6 on, unless ``innodb_native_foreign_keys`` is set.
 
-Of excluded tables (the server's own schemas, and tables that are not selected) only the name is read, so no type, character set or missing
+Of excluded tables (in system schemas, and tables that are not selected) only the name is read, so no type, character set or missing
 metadata of such a table stops a replica.
 """
 
@@ -35,12 +35,12 @@ SYSTEM_SCHEMAS: Final = frozenset({"mysql", "sys", "performance_schema", "inform
 
 
 def is_system_schema(schema: str) -> bool:
-    """Return whether a schema is the server's own."""
+    """Return whether a schema is a system schema."""
     return schema.casefold() in SYSTEM_SCHEMAS
 
 
 def excluded(name: TableName, selection: TableSelection) -> SelectedTable | None:
-    """Return the table if the replica has none of its rows, as of a table of the server's own; None if it has some."""
+    """Return the table if the replica does not have its rows, as for a system table; None if it has some."""
     if is_system_schema(name.schema):
         return SelectedTable(name, name, frozenset(RowOperation), is_filtered=False, is_out=True)
     table = selection.table(name)
@@ -86,7 +86,7 @@ class UpstreamCatalogue:
     """Implements ``UpstreamTables`` on the server. Not thread-safe."""
 
     def __init__(self, server: Server, selection: TableSelection, open_feed: Callable[[str, int], EventFeed]) -> None:
-        """``open_feed`` opens a feed of a log's base name at a place."""
+        """``open_feed`` opens a feed of a log's base name at a position."""
         self._server, self._selection, self._open_feed = server, selection, open_feed
         self._followed: FollowedLog | None = None
         self._names: dict[FoldedName, TableName] | None = None
@@ -137,7 +137,7 @@ class UpstreamCatalogue:
         return _chosen(self._server.ask("listing the tables", work), self._selection)
 
     def _is_in(self, log: FollowedLog, place: int) -> bool:
-        """Whether this server has the log, and the place is not far from its end."""
+        """Whether this server has the log, and the position is not far from its end."""
         at = BinlogPosition.of(place)
         if at.generation != log.generation or self._server.identity() != log.server:
             return False

@@ -61,7 +61,7 @@ class GroupContent:
         self._rows_events = 0
 
     def add(self, event: BinlogEvent) -> None:
-        """Take the next event of the group; those without content are left out. SourceError: it cannot be read."""
+        """Take the next event of the group; those without content are skipped. SourceError: it cannot be read."""
         kind, _, _, _, _, data = event
         if data is None:
             return
@@ -98,7 +98,7 @@ class GroupContent:
 
     @property
     def size(self) -> int:
-        """How many bytes its events have, with those of its statements."""
+        """How many bytes its events have, statements included."""
         return self._filed + self._size + sum(len(data) for _, data, _ in self._statements)
 
     def pieces(self) -> Iterator[bytes]:
@@ -254,7 +254,7 @@ def _number(data: bytes | bytearray, at: int) -> int:
 
 
 def _as_query(data: bytes) -> bytes:
-    """Return LOAD DATA that is in the log as a statement as other statements are: without the places of the file's name."""
+    """Return LOAD DATA that is in the log as a statement as other statements are: without the positions of the file's name."""
     head, rest = data[: HEADER_BYTES + 13], data[HEADER_BYTES + 26 :]
     size = (len(head) + len(rest)).to_bytes(4, "little")
     return b"".join((head[:4], bytes((kinds.QUERY,)), head[5:9], size, head[13:], rest))

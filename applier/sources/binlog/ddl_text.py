@@ -126,7 +126,7 @@ def _of_object(words: Sequence[str]) -> StatementKind:
 
 
 def _after_account(words: Sequence[str], at: int) -> int:
-    """Return the place behind ``= 'user'@'host'``, CURRENT_USER or CURRENT_USER()."""
+    """Return the position behind ``= 'user'@'host'``, CURRENT_USER or CURRENT_USER()."""
     at += words[at : at + 1] == ["="]
     at += 1
     if words[at : at + 1] == ["@"]:
@@ -139,7 +139,7 @@ _CHARSET_WORDS: Final = frozenset({"CHARSET", "SET", "COLLATE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDefaults:
-    """What a statement means where it says nothing. ``collations``: of a character set; '' and None: not known."""
+    """What a statement implies. ``collations``: of a character set; '' and None: not known."""
 
     collations: Mapping[str, str]
     server_collation: str = ""
@@ -166,7 +166,7 @@ def completed(tree: Tree, defaults: SessionDefaults) -> str:
 
 
 def _schema_edits(tree: Tree, server_collation: str) -> Iterator[Edit]:
-    """A schema without a character set has the server's; DEFAULT in its place means the same."""
+    """A schema without a character set has the server's; DEFAULT instead means the same."""
     node = tree.node
     if not isinstance(node, SchemaStatement) or node.verb == "DROP" or not server_collation:
         return
@@ -218,7 +218,7 @@ def _timestamp_edits(tree: Tree, span: Span, *, is_first: bool) -> Iterator[Edit
 
 
 def _type_end(tree: Tree, span: Span) -> int:
-    """Return the place of the last token of a type: its own, or the parenthesis behind it."""
+    """Return the position of the last token of a type: its own, or the parenthesis after it."""
     return span[0] + 3 if span[0] + 3 <= span[1] and tree.tokens[span[0] + 1].kind == "(" else span[0]
 
 
@@ -237,7 +237,7 @@ def _columns(tree: Tree) -> Iterator[Span]:
 
 
 def qualified(text: str, sites: Sequence[Site], schema: str) -> str:
-    """Return the statement with the session's schema before each name that has none."""
+    """Return the statement with the session's schema before each name without one."""
     edits = [
         Edit(site.table.start, site.table.end, f"{_quoted(schema)}.{_quoted(site.table.text)}")
         for site in sites

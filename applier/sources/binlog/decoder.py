@@ -87,7 +87,7 @@ class _Run:
             indexes += [index + number for number in numbers]
 
     def end(self, *others: PlacedEvent) -> None:
-        """End the rows, with each table of which rows are left out, at the last of them; ``others`` come after them."""
+        """End the rows, with each table of which rows are skipped, at the last of them; ``others`` come after them."""
         self.ready += self.left_out.values()
         self.left_out.clear()
         if self.columns[0]:
@@ -116,7 +116,7 @@ class BinlogPlacer:
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         """Yield the events of some records in order: rows as columns, two where an update changed its key.
 
-        ProtocolError names the place of what cannot be read; NeedsOperator: it cannot be applied.
+        ProtocolError names the position of what cannot be read; NeedsOperator: it cannot be applied.
         """
         run = _Run()
         for offset, key, value in records:

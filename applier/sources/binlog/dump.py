@@ -22,7 +22,7 @@ from applier.sources.changefeed import HEADER_LINES
 from applier.sources.dump_text import open_text
 
 HEAD_BYTES: Final = 1 << 20
-"""The place stands before the first table."""
+"""The position stands before the first table."""
 TAIL_BYTES: Final = 1 << 16
 """mariadb-dump writes the GTIDs behind the last one. Of a compressed dump only the beginning is read: the position suffices."""
 
@@ -49,14 +49,14 @@ _NEW: Final = re.compile(r"^#? *(File|Position|Executed_Gtid_Set|SOURCE_LOG_FILE
 
 
 class DumpPlace(NamedTuple):
-    """The place of a dump: ``FILE:POS``, and the executed set, '' where it names none."""
+    """The position of a dump: ``FILE:POS``, and the executed set, '' where it names none."""
 
     position: str
     gtid_set: str
 
 
 def place_of_dump(path: str) -> DumpPlace:
-    """Read the place of a dump. ConfigError: there is none, or the file cannot be read."""
+    """Read the position of a dump. ConfigError: there is none, or the file cannot be read."""
     file = file_of_dump(Path(path))
     try:
         text = _head(file)
@@ -69,7 +69,7 @@ def place_of_dump(path: str) -> DumpPlace:
 
 
 def file_of_dump(path: Path) -> Path:
-    """Return the file of a dump that says its place: mydumper's metadata, or the one file of a directory. ConfigError: there is none."""
+    """Return the file of a dump that says its position: mydumper's metadata, or the one file of a directory. ConfigError: there is none."""
     if not path.is_dir():
         return path
     if (path / METADATA).is_file():
@@ -147,7 +147,7 @@ _CHANGES_THE_SINK: Final = re.compile(
 
 
 def start_of_dump(directory: Path) -> str:
-    """Return the value of ``source.start`` for the dump in a directory. ConfigError: it does not say its place, or there are several."""
+    """Return the value of ``source.start`` for the dump in a directory. ConfigError: it does not say its position, or there are several."""
     file = file_of_dump(directory)
     if file.name == METADATA:
         return f"dump:{directory}"

@@ -57,9 +57,9 @@ MARIADB_ROWS: Final = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
 ROWS: Final = frozenset({23, 24, 25, 30, 31, 32, PARTIAL_UPDATE_ROWS})
 """WRITE, UPDATE and DELETE of versions 1 and 2, and updates of parts of a JSON value."""
 TEXTS: Final = frozenset({ROWS_QUERY, MARIADB_ANNOTATE_ROWS})
-"""Statements as a comment on the rows that they have changed: nobody gets them."""
+"""Statements as a comment on the rows that they have changed: no one gets them."""
 BULKY: Final = ROWS | TEXTS | frozenset(MARIADB_ROWS) | {TABLE_MAP}
-"""Types whose content says nothing about where a group ends."""
+"""Types whose content does not tell where a group ends."""
 HEARTBEATS: Final = frozenset({HEARTBEAT, HEARTBEAT_V2})
 
 IGNORABLE_FLAG: Final = 0x80
@@ -256,7 +256,7 @@ def _length(data: bytes, place: int) -> tuple[int, int]:
 
 
 def payload_events(event: BinlogEvent) -> Iterator[BinlogEvent]:
-    """Yield the events of a compressed transaction of MySQL. Each has the place of the payload. SourceError if it cannot be read.
+    """Yield the events of a compressed transaction of MySQL. Each has the position of the payload. SourceError if it cannot be read.
 
     A payload may be large: it is decompressed as it is taken.
     """

@@ -40,7 +40,7 @@ from applier.sources.binlog.settings import BinlogSettings
 HEARTBEAT_S: Final = 1
 """How long a server that has nothing to send is silent."""
 RECEIVE_BYTES: Final = 1 << 20
-"""The socket's buffer: the server goes on while a process is busy."""
+"""The socket's buffer: the server continues while a process is busy."""
 
 _VARIABLES: Final = (
     # Both names: MySQL 8.4 asks for the new ones first. MariaDB and older servers of MySQL know the old ones only.
@@ -58,7 +58,7 @@ _ANNOTATED: Final = 2
 class Dump:
     """A dump from a position on. Events come until it is closed, or the server ends it.
 
-    ``server``: its identity as ``Server.identity`` gives it; '' is not compared. Errors: those of ``connect``, and "other_server".
+    ``server``: its identity as ``Server.identity`` gives it; '' is not compared. Errors as in ``connect``, and "other_server".
     """
 
     def __init__(self, settings: BinlogSettings, server: str, file_name: str, position: int) -> None:
@@ -229,7 +229,7 @@ class Framing:
         self._failure: SourceError | None = None
 
     def events(self) -> list[BinlogEvent]:
-        """Return the events that the buffer holds whole. What is wrong behind them is raised by the next call (SourceError)."""
+        """Return the events that the buffer holds whole. What is wrong after them is raised by the next call (SourceError)."""
         if self._failure is not None:
             raise self._failure
         events: list[BinlogEvent] = []
@@ -383,7 +383,7 @@ class Framing:
 class EventStream:
     """Reads from the number ``place`` on; connects when it is made. Not thread-safe.
 
-    ``bodies``: whether the content of rows is wanted. Without, ``data`` is None for events that say nothing about groups, and their
+    ``bodies``: whether the content of rows is wanted. Without, ``data`` is None for events that do not concern groups, and their
     checksums are not compared. ``server``: its identity; SourceError "other_server" if another one answers.
     """
 
@@ -409,7 +409,7 @@ class EventStream:
         """Return the next events; none if none came in time.
 
         SourceError: "unreachable" (the connection was lost, or nothing came, not even a heartbeat, for unreachable_after_s), "purged",
-        "other_log", "position", "checksum". The events before the place of an error have come.
+        "other_log", "position", "checksum". The events before the position of an error have come.
         """
         if self._given_back:
             events, self._given_back = self._given_back, []

@@ -55,7 +55,7 @@ class GroupKind(Enum):
 
 
 class Group(NamedTuple):
-    """A group, known at its end. ``begin`` and ``end`` are numbers; ``xid`` is '' where the group has none."""
+    """A group, known at its end. ``begin`` and ``end`` are numbers; ``xid`` is '' where the group does not have one."""
 
     kind: GroupKind
     begin: int
@@ -146,7 +146,7 @@ class GroupFinder:
         return self._close(GroupKind.INCIDENT, event)
 
     def _at_file(self, event: BinlogEvent) -> Group | None:
-        """End a group that the server's crash has cut: the file goes on with another one."""
+        """End a group that the server's crash has cut: the file continues with another one."""
         return self._close(GroupKind.UNFINISHED, event) if self.is_open else None
 
     def _close(self, kind: GroupKind, event: BinlogEvent, xid: str = "") -> Group:

@@ -1,7 +1,7 @@
 """Sets of executed transactions in the notation of both servers. Pure.
 
 MySQL's set is a union of intervals for each source (a server's UUID, with a tag since 8.3). MariaDB's is one GTID for each domain: that
-and everything that its log has before it in the domain is executed. Numbers say nothing about that order: a replica that writes by itself
+and everything that its log has before it in the domain is executed. Numbers do not tell that order: a replica that writes for itself
 gives 0-2-13 before 0-1-6 comes from its primary.
 """
 

@@ -96,7 +96,7 @@ class LogView:
 
 
 def bytes_between(files: list[LogFile], begin: BinlogPosition, end: BinlogPosition) -> int:
-    """Return how many bytes of log lie between two places of one generation. What was purged does not count."""
+    """Return how many bytes of log lie between two positions of one generation. What was purged does not count."""
     sizes = {file.number: file.size for file in files} | {end.file: end.position}
     whole = sum(size for number, size in sizes.items() if begin.file <= number <= end.file)
     return max(0, whole - begin.position)

@@ -66,7 +66,7 @@ def encode_head(head: PartHead) -> bytes:
 
 
 def decode_head(key: bytes | None) -> PartHead:
-    """Read the key of a record. ProtocolError, without a place, if it is not one."""
+    """Read the key of a record. ProtocolError, without a position, if it is not one."""
     try:
         return _DECODER.decode(key or b"")
     except msgspec.DecodeError as error:
@@ -112,7 +112,7 @@ INCIDENT_REMEDY: Final = Remedy(
 
 
 def events_of(head: PartHead, value: bytes, know: KnowTable) -> Iterator[PartEvent]:
-    """Yield the events that mean something. ProtocolError, without a place: the record cannot be taken apart."""
+    """Yield the events that mean something. ProtocolError, without a position: the record cannot be taken apart."""
     number, tables = head.first_event, dict[bytes, KnownTable | ApplierError]()
     at, whole = 0, len(value)
     while at < whole:

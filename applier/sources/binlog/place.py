@@ -63,7 +63,7 @@ _LOG_UPDATES: Final = Remedy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPlace:
-    """A place in the log of a server: everything before it is applied."""
+    """A position in the log of a server: everything before it is applied."""
 
     is_mariadb: bool
     server: str
@@ -74,13 +74,13 @@ class LogPlace:
 
 
 class PlaceFinder:
-    """Asks the server. ``open_feed`` opens a feed of a log's base name at a place."""
+    """Asks the server. ``open_feed`` opens a feed of a log's base name at a position."""
 
     def __init__(self, server: Server, open_feed: Callable[[str, int], EventFeed]) -> None:
         self._server, self._open_feed = server, open_feed
 
     def resumed(self, state: SourceState) -> LogPlace:
-        """Return where the log goes on behind what is applied. NeedsOperator: it is gone, or this server cannot go on."""
+        """Return where the log continues behind what is applied. NeedsOperator: it is gone, or this server cannot continue."""
         identity = self._server.identity()
         is_same_server = (self._server.is_mariadb, identity) == (state.is_mariadb, state.server)
         files, is_same_log = self._compared(state) if is_same_server else (self.files(), False)
@@ -103,7 +103,7 @@ class PlaceFinder:
         return place
 
     def at(self, base_name: str, file: int, position: int) -> LogPlace:
-        """Return a place of this server's log. SourceError: no transaction ends there. NeedsOperator: the file is gone."""
+        """Return a position of this server's log. SourceError: no transaction ends there. NeedsOperator: the file is gone."""
         files = self.files()
         if not _holds(files, base_name, file):
             if base_name != files[0].base_name or file > files[-1].number:
@@ -129,7 +129,7 @@ class PlaceFinder:
         return replace(self._place(generation, first.base_name, found), skipped=skipped)
 
     def proven(self, base_name: str, file: int, position: int, executed: GtidSet) -> LogPlace | None:
-        """Return a place of this server's log if exactly ``executed`` lies before it; None: it does not."""
+        """Return a position of this server's log if exactly ``executed`` lies before it; None: it does not."""
         try:
             place = self.at(base_name, file, position)
         except (ConfigError, NeedsOperator, SourceError) as error:
@@ -139,7 +139,7 @@ class PlaceFinder:
         return place if str(place.beginning.executed) == str(executed) else None
 
     def _walk_behind(self, base_name: str, found: Beginning, executed: GtidSet, held: GtidSet) -> SkippedGroups:
-        """Move ``found`` to the first group that is not executed; return the executed ones behind it."""
+        """Move ``found`` to the first group that is not executed; return the executed ones after it."""
         if isinstance(executed, MysqlGtidSet) and isinstance(found.executed, MysqlGtidSet):
             self._walk_on(base_name, found, partial(is_executed, executed=executed))
             return NONE_SKIPPED if executed.precedes(found.executed) else SkippedGroups(found.place, str(executed))
@@ -167,7 +167,7 @@ class PlaceFinder:
         return SkippedGroups(state.place, passed=search.ends)
 
     def at_time(self, time_ms: int, generation: int) -> int:
-        """Return the first place whose groups were written at a time or later; the end of the log if there is none."""
+        """Return the first position whose groups were written at a time or later; the end of the log if there is none."""
         files = self.files()
         first = files[bisect_right(files, time_ms, lo=1, key=self._time_ms) - 1]
         place = BinlogPosition(generation, first.number, FIRST_POSITION).number
@@ -176,7 +176,7 @@ class PlaceFinder:
         return found.place
 
     def created_s(self, base_name: str, place: int) -> int:
-        """Return when the server began the file of a place, in seconds since the epoch."""
+        """Return when the server began the file of a position, in seconds since the epoch."""
         with closing(self._open_feed(base_name, BinlogPosition.of(place)._replace(position=FIRST_POSITION).number)) as feed:
             return first_time_s(feed)
 
@@ -354,7 +354,7 @@ _SAY: Final = Remedy(
 
 
 def start_place(start: str, server: Server, finder: PlaceFinder) -> LogPlace:
-    """Return the place. ConfigError: the text cannot be read. NeedsOperator: the server does not hold what follows it."""
+    """Return the position. ConfigError: the text cannot be read. NeedsOperator: the server does not hold what follows it."""
     kind, _, rest = start.partition(":")
     match kind:
         case "":

@@ -1,4 +1,4 @@
-"""Places in a binlog as numbers: ``generation << 56 | file number << 32 | position``, strictly increasing along the log.
+"""Positions in a binlog as numbers: ``generation << 56 | file number << 32 | position``, strictly increasing along the log.
 
 The generation counts failovers: each server numbers its own files, so the numbers of a new primary may be lower.
 """
@@ -24,7 +24,7 @@ MAX_POSITION: Final = (1 << FILE_BITS) - 1
 
 
 class BinlogPosition(NamedTuple):
-    """A place in the log of one generation."""
+    """A position in the log of one generation."""
 
     generation: int
     file: int
@@ -32,7 +32,7 @@ class BinlogPosition(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The place as an offset or timestamp. SourceError: a part does not fit into its bits."""
+        """The position as an offset or timestamp. SourceError: a part does not fit into its bits."""
         if not (0 <= self.generation <= MAX_GENERATION and 0 <= self.file <= MAX_FILE and 0 <= self.position <= MAX_POSITION):
             raise SourceError(
                 "the place in the binlog cannot be numbered",
@@ -53,7 +53,7 @@ class BinlogPosition(NamedTuple):
         return cls(number >> GENERATION_BITS, number >> FILE_BITS & MAX_FILE, number & MAX_POSITION)
 
     def text(self, base_name: str) -> str:
-        """Spell the place as ``FILE:POSITION``. ``base_name`` '': it is not known, and the file's number stands for its name."""
+        """Spell the position as ``FILE:POSITION``. ``base_name`` '': it is not known, and the file's number represents its name."""
         return f"{file_name(base_name, self.file) if base_name else format(self.file, '06d')}:{self.position}"
 
 

@@ -58,7 +58,7 @@ _POST_HEADER: Final = Struct("<IIBHH")  # thread, execution time, length of the 
 _TIME: Final = Struct("<I")
 
 _LOAD_DATA: Final = 18
-"""EXECUTE_LOAD_QUERY: a QUERY event with the place of a file's name in the text."""
+"""EXECUTE_LOAD_QUERY: a QUERY event with the position of a file's name in the text."""
 _LOAD_DATA_BYTES: Final = 13
 
 
@@ -97,7 +97,7 @@ class QueryEvent(NamedTuple):
 
 
 def read_query_event(event: bytes) -> QueryEvent:
-    """Read an event: 19 bytes of header and its body. ProtocolError, without a place, if it is cut off."""
+    """Read an event: 19 bytes of header and its body. ProtocolError, without a position, if it is cut off."""
     if len(event) < HEADER_BYTES:
         raise _cut_off()
     try:
@@ -153,7 +153,7 @@ class _Status:
         return taken
 
     def text(self, *, has_zero: bool = False) -> bytes | None:
-        """Take a length of one byte and so many bytes; with ``has_zero``, a zero byte behind them."""
+        """Take a length of one byte and so many bytes; with ``has_zero``, a zero byte after them."""
         size = self.integer(1)
         if size is None:
             return None
@@ -300,7 +300,7 @@ def decoded(text: bytes, client_charset: int) -> str | None:
 
 
 def plain_text(text: str, sql_mode: int, *, is_mariadb: bool) -> str:
-    """Return the text as a session reads it that has neither ANSI_QUOTES nor NO_BACKSLASH_ESCAPES, with only comments that nobody runs."""
+    """Return the text as a session reads it that has neither ANSI_QUOTES nor NO_BACKSLASH_ESCAPES, with only comments that no one runs."""
     is_escaping = not sql_mode & NO_BACKSLASH_ESCAPES
     is_ansi = bool(sql_mode & ANSI_QUOTES)
     if is_escaping and not is_ansi and "/*!" not in text and "/*M!" not in text:
@@ -327,7 +327,7 @@ def plain_text(text: str, sql_mode: int, *, is_mariadb: bool) -> str:
 
 
 def _is_executed(match: re.Match[str], *, is_mariadb: bool) -> bool:
-    """Return whether upstream has run what stands in a comment. A server does not log a newer version than its own as one to run."""
+    """Return whether upstream has run what is in a comment. A server does not log a newer version than its own as one to run."""
     if match["maria"] is not None:
         return is_mariadb
     version = int(match["version"] or 0)
@@ -371,7 +371,7 @@ _OF_DATES: Final = {1 << 23: "NO_ZERO_IN_DATE", 1 << 24: "NO_ZERO_DATE", _INVALI
 """Which dates of old rows become 0000-00-00. In a strict session a DDL with such a date fails."""
 _TRUNCATES_ON_MYSQL: Final = 1 << 32
 _ROUNDS_ON_MARIADB: Final = 1 << 34
-"""What becomes of digits for which a column has no place any more: unless told so, MySQL rounds and MariaDB truncates."""
+"""What becomes of digits that no longer fit into a column: unless told so, MySQL rounds and MariaDB truncates."""
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24
 """MariaDB's OPTION_EXPLICIT_DEF_TIMESTAMP in the flags, from 10.10 on. Before, only the whole server has the variable, which is OFF."""
 
@@ -385,11 +385,11 @@ _DEFAULT_COLLATIONS: Final = {
 _MYSQL_UTF8MB4: Final = "utf8mb4_0900_ai_ci"
 _MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
 DUMPED: Final = SessionDefaults(collations=_DEFAULT_COLLATIONS | {"utf8mb4": _MARIADB_UTF8MB4})
-"""What a definition in a dump means where it says nothing: a server whose utf8mb4 has another default than MariaDB's says it."""
+"""What a definition in a dump implies: a server whose utf8mb4 has another default than MariaDB's says it."""
 
 
 def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
-    """Return what a statement of the session means where it says nothing."""
+    """Return what a statement of the session implies."""
     own = _MARIADB_UTF8MB4 if is_mariadb else collation_name(session.utf8mb4_collation) or _MYSQL_UTF8MB4
     collations = _DEFAULT_COLLATIONS | {"utf8mb4": own}
     for charset, collation in session.charset_collations.items():
@@ -514,7 +514,7 @@ _STATEMENT_REMEDY: Final = Remedy(
 def events_of_query(event: bytes, head: PartHead, selection: TableSelection = EVERYTHING) -> Sequence[DdlEvent | SkippedStatement]:
     """Return what an event means: at most one DDL, with the sink's names, or what is skipped. () for BEGIN, COMMIT and the like.
 
-    ProtocolError, without a place, of kind "statement" if it changes rows: they should have come as row events.
+    ProtocolError, without a position, of kind "statement" if it changes rows: they should have come as row events.
     """
     query = read_query_event(event)
     text = decoded(query.text, query.session.client_charset)

@@ -43,7 +43,7 @@ class IdleStreams:
         self._thread: Thread | None = None
 
     def take(self, key: Hashable) -> EventStream | None:
-        """Return a connection, which nobody else gets; None: there is none."""
+        """Return a connection, which no one else gets; None: there is none."""
         with self._lock:
             stream, _ = self._kept.pop(key, (None, 0.0))
             return stream
@@ -88,7 +88,7 @@ PREPARED: Final = XaRows()
 BATCH_BYTES: Final = 1 << 20
 POLL_S: Final = 1.0
 GENERATIONS: Final = -1 << GENERATION_BITS
-"""The bits of a place that say which server's it is."""
+"""The bits of a position that say which server's it is."""
 _PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … attempt to connect again."""
 ATTEMPTS: Final = 30
@@ -132,12 +132,12 @@ class Log:
         return XaPosition(self.settings, self.server, begin, xid)
 
     def text(self, place: int) -> str:
-        """Name a place."""
+        """Name a position."""
         return BinlogPosition.of(place).text(self.base_name)
 
 
 class RangeReading:
-    """The reading of [start, end). ``stream``: a connection to go on with, before and after; None: none."""
+    """The reading of [start, end). ``stream``: a connection to continue with, before and after; None: none."""
 
     def __init__(self, log: Log, start: int, end: int, stream: EventStream | None) -> None:
         self.stream = stream
@@ -240,7 +240,7 @@ class RangeReading:
         return ()
 
     def _prepared_records(self, commit: Group, *, is_mariadb: bool) -> Iterator[Record]:
-        """Yield the rows that were prepared in another group, under the place and the timestamp of their commit."""
+        """Yield the rows that were prepared in another group, under the position and the timestamp of their commit."""
         earlier = [place for place in self._log.prepared.get(commit.xid, ()) if place < commit.begin]
         begin = self._prepared.pop(commit.xid, None) or max(earlier, default=None)
         if begin is None and commit.end <= self._log.skipped.behind:
@@ -287,7 +287,7 @@ class RangeReading:
             raise wrong("the range does not end between groups of the binlog", self._log.text(event.begin), end=self._log.text(self._end))
 
     def _pass(self, event: BinlogEvent) -> bool:
-        """Go on to the boundary behind an event; return whether the range ends there."""
+        """Continue to the boundary after an event; return whether the range ends there."""
         if event.end > self._boundary:
             self._before, self._boundary = self._boundary, event.end
             if event.time_s:
@@ -356,7 +356,7 @@ def gather_prepared(log: Log, stream: EventStream, begin: int, xid: str, content
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
 
 IDLE: Final = IdleStreams()
-"""The connections of this process that nobody reads with."""
+"""The connections of this process that no one reads with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,18 +32,18 @@ OTHER_LOG: Final = Remedy(
 
 
 def reset_log(at: str = "") -> SourceError:
-    """Make the error for a log that ends before a place that it had: what was read there is not what is there now."""
+    """Make the error for a log that ends before a position that it had: what was read there is not what is there now."""
     message = "the server's binlog ends before a place that was read: it was reset"
     return SourceError(message, remedy=OTHER_LOG, kind=FailureKind.OTHER_LOG, **({"at": at} if at else {}))
 
 
 def is_about_content(error: SourceError) -> bool:
-    """Return whether an error is about what a server has sent. A dump that was open at a reset goes on in a file of other events."""
+    """Return whether an error is about what a server has sent. A dump that was open at a reset continues in a file of other events."""
     return error.kind not in {FailureKind.UNREACHABLE, FailureKind.REFUSED, FailureKind.OTHER_SERVER, FailureKind.PURGED}
 
 
 def explained(error: SourceError, end: Callable[[], int], known: int, at: str = "") -> SourceError:
-    """Return the error of a reset in place of what that has made of the events: they look damaged.
+    """Return the error of a reset instead of what that has made of the events: they look damaged.
 
     ``end`` asks the server where its log ends; it was read up to ``known`` before.
     """

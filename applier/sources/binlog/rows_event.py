@@ -120,7 +120,7 @@ class MappedTable:
         }
 
     def place(self, data: bytes, at: int, end: int, kind: int) -> EventRows:
-        """Place the rows of the event whose body is ``data[at:end]``. ProtocolError, without a place."""
+        """Place the rows of the event whose body is ``data[at:end]``. ProtocolError, without a position."""
         rows = self._rows(data, at, kind)
         try:
             return self._plain(data, rows, at, end) if rows.new is None else self._updates(data, rows, rows.new, at, end)
@@ -137,7 +137,7 @@ class MappedTable:
     def images(self, data: bytes, at: int, end: int, kind: int) -> Iterator[tuple[Shape, bytes, Shape, bytes]]:
         """Yield the image of each row of an event with its shape; of an UPDATE the old one, and then the new one. ProtocolError.
 
-        Of a new image that lacks columns, those of the old one come with it.
+        A new image that lacks columns takes them from the old one.
         """
         rows = self._rows(data, at, kind)
         at += rows.size
@@ -149,7 +149,7 @@ class MappedTable:
             yield rows.old_shape, data[first:middle], rows.shape, data[middle if rows.is_alone else first : at]
 
     def markers(self, data: bytes, at: int, end: int, kind: int) -> tuple[Shape, list[bytes]] | None:
-        """Return the keys of the rows of an event that cannot be placed, as far as they can be read, each once; None: it has none."""
+        """Return the keys of the rows of an event that cannot be placed, as far as they can be read, each once; None: it has no key."""
         keys: dict[bytes, None] = {}
         try:
             rows = self._rows(data, at, kind)

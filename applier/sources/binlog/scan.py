@@ -1,7 +1,8 @@
 """The scan: one connection that walks ahead of the reading, in a thread of the driver, and learns where groups end.
 
 It looks at headers, GTIDs and the ends of groups only; no row is decoded. What it finds is in its journal, which the driver asks under the
-scan's lock. A lost connection is opened again where the scan stood, for ever: how long the server has been away is the driver's question.
+scan's lock. A lost connection is opened again where the scan stood, without end: how long the server has been away is the driver's
+question.
 """
 
 import copy
@@ -23,7 +24,7 @@ from applier.sources.binlog.state import Beginning, EndedGroup, Journal, ended_g
 LOGGER: Final = logging.getLogger("applier.binlog")
 
 LOOKAHEAD_BYTES: Final = 1 << 30
-"""How far the scan may be ahead of what is applied: enough for eight tasks with ranges of 64 MiB and those that follow them."""
+"""How far the scan may be ahead of what is applied: enough for eight tasks with ranges of 64 MiB and the next ones."""
 READ_WAIT_S: Final = 0.5
 """How long the scan waits for an event before it looks whether it should end."""
 ASK_END_S: Final = 1.0
@@ -31,11 +32,11 @@ ASK_END_S: Final = 1.0
 FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 3.0
-"""How long a close waits for the thread. One that is connecting ends later, by itself: it is a daemon."""
+"""How long a close waits for the thread. A connecting thread ends later: it is a daemon."""
 
 
 class EventFeed(Protocol):
-    """Events from a place on, over one connection."""
+    """Events from a position on, over one connection."""
 
     def read(self, timeout_s: float) -> Sequence[BinlogEvent]:
         """Return events as they come; none after ``timeout_s``. SourceError; its ``kind`` says which."""
@@ -50,7 +51,7 @@ class LogSession(Protocol):
     """The log of one server."""
 
     def open_feed(self, at: int) -> EventFeed:
-        """Begin to read at a place. SourceError "other_server": another one answers than before."""
+        """Begin to read at a position. SourceError "other_server": another one answers than before."""
         ...
 
     def end(self) -> int:
@@ -105,7 +106,7 @@ class Scan:
 
     @property
     def is_well(self) -> bool:
-        """Whether the scan goes on."""
+        """Whether the scan continues."""
         return self._failure is None
 
     @property
@@ -114,7 +115,7 @@ class Scan:
         return self._quiet_ms
 
     def raise_failure(self, unreachable_after_s: float) -> None:
-        """Raise why the scan cannot go on, or that the server has been away for so long."""
+        """Raise why the scan cannot continue, or that the server has been away for so long."""
         if self._failure is not None:
             raise copy.copy(self._failure)
         lost = self._lost
@@ -122,13 +123,13 @@ class Scan:
             raise copy.copy(lost[1])
 
     def applied(self, upto: int) -> None:
-        """Let the scan go on: everything up to a place is applied."""
+        """Let the scan continue: everything up to a position is applied."""
         with self._changed:
             self._applied = max(self._applied, upto)
             self._changed.notify_all()
 
     def forget(self, before: int) -> None:
-        """Forget what lies before a place: no listing, reload or checkpoint comes back to it."""
+        """Forget what lies before a position: no listing, reload or checkpoint comes back to it."""
         with self._changed:
             if before > self._journal.beginning:
                 self._journal.forget(before)

@@ -2,7 +2,7 @@
 
 A replica follows a binlog without knowing its tables, so it needs row events with full metadata (``require``).
 
-Only upstream's server knows what ``time_zone = SYSTEM`` means. Replicas of a server take SYSTEM for their own zone. Here the sink's session
+Only the server knows what ``time_zone = SYSTEM`` means. Replicas of a server take SYSTEM for their own zone. Here the sink's session
 gets the offset that upstream's zone had when the DDL ran, so CURRENT_TIMESTAMP in old rows is upstream's. Other times in a DDL (literals of
 TIMESTAMP columns, a TIMESTAMP that becomes a DATETIME) would need the rules of the zone; in a zone with several offsets such a DDL is
 refused.
@@ -146,7 +146,7 @@ class Server:
         return self._is_mariadb
 
     def identity(self) -> str:
-        """Return what tells it from another server: its UUID; of MariaDB, which has none, its server id."""
+        """Return what tells it from another server: its UUID; of MariaDB, which does not have one, its server id."""
         return str(self.value("identity", "SELECT @@server_id" if self.is_mariadb else "SELECT @@server_uuid"))
 
     def files(self) -> list[LogFile]:
@@ -208,7 +208,7 @@ class Server:
         return parse_gtid_set(text, is_mariadb=self.is_mariadb)
 
     def executed_before(self, name: str) -> GtidSet:
-        """Return the transactions that were executed when a file began: it says so itself."""
+        """Return the transactions that were executed when a file began, as the file lists them."""
         # Behind the format description. In an encrypted file of MariaDB, one more event comes first.
         for row in self.rows(f"beginning of {name}", "SHOW BINLOG EVENTS IN %s LIMIT 3", name):
             if row[2] in {"Gtid_list", "Previous_gtids"}:
@@ -247,7 +247,7 @@ _ZONE_REMEDY: Final = Remedy("binlog.set-session-time-zone", f"Let upstream's se
 
 
 def in_known_zone(ddl: DdlEvent, server: Server) -> DdlEvent:
-    """Return the DDL with an offset in place of SYSTEM. NeedsOperator: one offset is not enough for it. SourceError."""
+    """Return the DDL with an offset instead of SYSTEM. NeedsOperator: one offset is not enough for it. SourceError."""
     if SYSTEM not in ddl.session:
         return ddl
     time_s = (ddl.time_ms or 0) // 1000

@@ -1,4 +1,4 @@
-"""The driver's view of a binlog: how far it goes, where ranges may end, and where a replica stands in it."""
+"""The driver's view of a binlog: how far it goes, where ranges may end, and where a replica is in it."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, Self
@@ -30,14 +30,14 @@ from applier.sources.start import StartPoint, StoredPlace
 
 
 class ScanSession:
-    """Implements ``LogSession`` for the log of one place."""
+    """Implements ``LogSession`` for the log of one position."""
 
     def __init__(self, settings: BinlogSettings, place: LogPlace) -> None:
         self._settings, self._place = settings, place
         self._server = Server(settings)
 
     def open_feed(self, at: int) -> EventStream:
-        """Begin to read at a place. SourceError "other_server": another one answers, as after a failover behind one address."""
+        """Begin to read at a position. SourceError "other_server": another one answers, as after a failover of one address."""
         self._server.close()
         place, server = self._place, self._server.identity()
         if server != place.server:
@@ -78,7 +78,7 @@ class BinlogSource:
         self._keeper: XaKeeper | None = None
         """What keeps prepared transactions; None: the sink of this run keeps nothing."""
         self._stored_place = 0
-        """The place of the last state that was given to be stored."""
+        """The position of the last state that was given to be stored."""
 
     def _open_feed(self, base_name: str, place: int) -> EventStream:
         return EventStream(self._settings, base_name, place, bodies=False)
@@ -109,12 +109,12 @@ class BinlogSource:
         return self._catalogue
 
     def resolved(self, ddl: DdlEvent) -> DdlEvent:
-        """Return a DDL with an offset in place of upstream's SYSTEM zone."""
+        """Return a DDL with an offset instead of upstream's SYSTEM zone."""
         return in_known_zone(ddl, self._server)
 
     @property
     def topics(self) -> None:
-        """None: a log is kept whole, or its files are gone, and nobody looks for offsets in a database server."""
+        """None: a log is kept whole, or its files are gone, and no one looks for offsets in a database server."""
         return
 
     @property
@@ -124,7 +124,7 @@ class BinlogSource:
 
     @property
     def position(self) -> Self:
-        """The place in the log: of the scan, which the listing and the reader share."""
+        """The position in the log: of the scan, which the listing and the reader share."""
         return self
 
     # --- the place of the replica ----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class BinlogSource:
         return self._timeline
 
     def start_point(self, loaded: Ts = NO_TS, declared: str = "") -> StartPoint:
-        """Return the place of the dump that was loaded; without one, where ``source.start`` lets a new replica begin."""
+        """Return the position of the dump that was loaded; without one, where ``source.start`` lets a new replica begin."""
         require(self._server)
         if declared.startswith(GTIDS):  # the server may have logged some of them behind others: one position does not say which
             start = declared
@@ -148,7 +148,7 @@ class BinlogSource:
         return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
 
     def resume(self, stored: StoredPlace) -> None:
-        """Find the place again, and let the scan walk from there. One that is there already goes on."""
+        """Find the position again, and let the scan walk from there. One that is there already continues."""
         if stored.state is None:
             raise NeedsOperator("the progress of the replica has no place in a binlog: it was made from another source", remedy=_NO_STATE)
         if self._is_there(stored.checkpoint_ts):
@@ -185,7 +185,7 @@ class BinlogSource:
             return journal.beginning <= checkpoint_ts <= journal.last
 
     def state_at(self, ts: Ts) -> str | None:
-        """Return the place, the executed set, and what else a resume needs. What lies before the last one may be forgotten."""
+        """Return the position, the executed set, and what else a resume needs. What lies before the last one may be forgotten."""
         if self._place is None or self._scan is None:
             return None
         with self._scan.journal() as journal:
@@ -226,7 +226,7 @@ class BinlogSource:
         return Listing({STREAM: PartitionExtent(Offset(earliest), Offset(end), cuts)})
 
     def _files(self) -> PartitionExtent:
-        """Return what the server holds, for those who follow no replica: a range may end where a file does."""
+        """Return what the server holds, for callers without a replica: a range may end where a file does."""
         require(self._server)
         files, end = self._finder.files(), self._finder.end()
         numbers = [BinlogPosition(0, file.number, FIRST_POSITION).number for file in files]
@@ -254,13 +254,13 @@ class BinlogSource:
 
 
 class BinlogTimes:
-    """Implements ``RecordTimes``. ``generation``: of the replica's place; 0 without one."""
+    """Implements ``RecordTimes``. ``generation``: of the replica's position; 0 without one."""
 
     def __init__(self, timeline: BinlogTimeline, finder: PlaceFinder, generation: int) -> None:
         self._timeline, self._finder, self._generation = timeline, finder, generation
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:  # noqa: ARG002 - of the port
-        """Compare places: a log is contiguous."""
+        """Compare positions: a log is contiguous."""
         return earliest <= start_ts
 
     def time_ms(self, stream: Stream, offset: Offset) -> int | None:  # noqa: ARG002 - of the port
@@ -268,7 +268,7 @@ class BinlogTimes:
         return self._timeline.time_ms(Ts(offset))
 
     def offsets_at(self, streams: Collection[Stream], time_ms: int) -> Mapping[Stream, Offset]:
-        """Return the first place whose groups were written at ``time_ms`` or later."""
+        """Return the first position whose groups were written at ``time_ms`` or later."""
         return dict.fromkeys(streams, Offset(self.ts_at(time_ms)))
 
     def ts_at(self, time_ms: int) -> Ts:

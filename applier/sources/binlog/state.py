@@ -42,20 +42,20 @@ def ended_group(group: Group) -> EndedGroup:
 
 @dataclass(slots=True, kw_only=True)
 class Beginning:
-    """What is known of the place at which a journal begins."""
+    """What is known of the position at which a journal begins."""
 
     place: int
     executed: GtidSet
     prepared: dict[str, int] = field(default_factory=dict)
     """Where each prepared XA transaction that is neither committed nor rolled back was prepared."""
     last: EndedGroup | None = None
-    """The last group that ends at or before the place."""
+    """The last group that ends at or before the position."""
     created_s: int = 0
-    """When the server began the file of the place, in seconds since the epoch; 0: not known."""
+    """When the server began the file of the position, in seconds since the epoch; 0: not known."""
 
 
 class Journal:
-    """Groups, cuts, and prepared XA transactions behind a place. Not thread-safe."""
+    """Groups, cuts, and prepared XA transactions behind a position. Not thread-safe."""
 
     def __init__(self, beginning: Beginning) -> None:
         self._base = beginning
@@ -72,7 +72,7 @@ class Journal:
         """The cuts as a tuple, while it holds all of them."""
         self._open = Cut(Offset(beginning.place), 0)
         self._front = (0, beginning.executed.copy())
-        """A number of groups, and the executed set behind them: checkpoints ascend, so the next one is found from here."""
+        """A number of groups, and the executed set after them: checkpoints ascend, so the next one is found from here."""
 
     # --- what the scan writes --------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class Journal:
         self._number.append(number)
 
     def note_file(self, place: int, created_s: int) -> bool:
-        """Remember when the file of a place was begun; return whether that is the file that was known."""
+        """Remember when the file of a position was begun; return whether that is the file that was known."""
         return self._created_s.setdefault(place >> FILE_BITS, created_s) == created_s
 
     def add_boundary(self, at: int, size: int) -> None:
@@ -118,7 +118,7 @@ class Journal:
 
     @property
     def beginning(self) -> int:
-        """The place from which on everything is known."""
+        """The position from which on everything is known."""
         return self._base.place
 
     @property
@@ -127,7 +127,7 @@ class Journal:
         return self._open.offset
 
     def size_behind(self, place: int) -> int:
-        """Return about how many bytes lie behind a place; small groups count as ``LEAST_GROUP_BYTES``."""
+        """Return about how many bytes lie behind a position; small groups count as ``LEAST_GROUP_BYTES``."""
         first = bisect_right(self._cuts, place, key=lambda cut: cut.offset)
         # By count: cuts are about equally far apart, and this is asked for every batch of events.
         return max((len(self._cuts) - first) * CUT_BYTES, (len(self._end) - bisect_right(self._end, place)) * LEAST_GROUP_BYTES)
@@ -144,7 +144,7 @@ class Journal:
     def boundary_at(self, ts: int) -> int:
         """Return the last boundary at or below a checkpoint.
 
-        That lies inside of a group at a DDL, whose ts is its end - 1, and behind one that has rows: CREATE TABLE ... SELECT.
+        That lies inside of a group at a DDL, whose ts is its end - 1, and after one that has rows: CREATE TABLE ... SELECT.
         """
         index = bisect_right(self._end, ts)
         return min(ts, self._begin[index]) if index < len(self._end) else ts
@@ -200,7 +200,7 @@ class Journal:
         return dict(self._created_s)
 
     def created_at(self, ts: int) -> int:
-        """Return when the file of a place was begun; 0: not known."""
+        """Return when the file of a position was begun; 0: not known."""
         return self._created_s.get(ts >> FILE_BITS, 0)
 
     def time_behind(self, ts: int) -> int | None:
@@ -209,7 +209,7 @@ class Journal:
         return self._time_ms[index] if index < len(self._time_ms) else None
 
     def forget(self, before: int) -> None:
-        """Forget what lies before a place, except its sum."""
+        """Forget what lies before a position, except its sum."""
         index = bisect_right(self._end, before)
         base = Beginning(place=max(before, self._base.place), executed=self._base.executed, last=self.last_at(before))
         base.prepared, base.created_s = dict(self.prepared_at(before)), self.created_at(before)
@@ -232,12 +232,12 @@ class Journal:
 VERSION: Final = 2
 """The version of the state that this program writes. It reads this version and older ones.
 
-Version 1 had MariaDB's greatest number of each domain in place of the last one that was logged, and no ``passed``.
+Version 1 had MariaDB's greatest number of each domain instead of the last one that was logged, and no ``passed``.
 """
 
 
 class SourceState(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of a replica in a binlog. ``server``: MySQL's server_uuid, or MariaDB's server_id."""
+    """The position of a replica in a binlog. ``server``: MySQL's server_uuid, or MariaDB's server_id."""
 
     version: int = VERSION
     is_mariadb: bool
@@ -248,17 +248,17 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     """All groups that end at or before it are applied."""
     gtid_set: str
     has_gaps: bool = False
-    """Whether transactions of the set may lie behind the place."""
+    """Whether transactions of the set may lie behind the position."""
     passed: dict[str, int] = {}
-    """Of MariaDB, for each domain that is ahead of the place: its last executed GTID and where that ends in this log."""
+    """Of MariaDB, for each domain that is ahead of the position: its last executed GTID and where that ends in this log."""
     last: EndedGroup | None = None
     """Read first when the replica resumes, to see that the log is still the same."""
     created_s: int = 0
-    """When the server began the file of the place: a log that was reset has another file under its name. 0: not known."""
+    """When the server began the file of the position: a log that was reset has another file under its name. 0: not known."""
     prepared: dict[str, int] = {}
-    """Where each XA transaction was prepared that is open at the place."""
+    """Where each XA transaction was prepared that is open at the position."""
     kept: list[str] = []
-    """Those of them that the sink keeps: their files are not needed any more."""
+    """The transactions that the sink keeps: their files are no longer needed."""
 
     @classmethod
     def parse(cls, text: str) -> "SourceState":
@@ -289,7 +289,7 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
         return {xid: self.prepared[xid] for xid in self.kept if xid in self.prepared}
 
     def beginning(self) -> Beginning:
-        """Return where the scan goes on."""
+        """Return where the scan continues."""
         return Beginning(place=self.place, executed=self.executed, prepared=dict(self.prepared), last=self.last, created_s=self.created_s)
 
 

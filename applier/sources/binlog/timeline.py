@@ -11,7 +11,7 @@ from applier.sources.binlog.state import SourceState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTimeline:
-    """Knows the files' name and, of one place, its time: ``known_at`` and what lies behind it was at ``time_ms`` or later."""
+    """Knows the files' name and, of one position, its time: ``known_at`` and what lies after it was at ``time_ms`` or later."""
 
     base_name: str = ""
     known_at: int = 0
@@ -36,7 +36,7 @@ class StoredTimeline:
         return self.known_ms if ts >= self.known_at else None
 
     def text(self, ts: Ts) -> str:
-        """Spell the place as ``FILE:POSITION``."""
+        """Spell the position as ``FILE:POSITION``."""
         return BinlogPosition.of(ts).text(self.base_name)
 
     @property
@@ -70,7 +70,7 @@ class BinlogTimeline:
         self._scan = scan
 
     def time_ms(self, ts: Ts) -> int | None:
-        """Return up to when a replica at ``ts`` is what upstream was: until the first group behind it was written.
+        """Return up to when a replica at ``ts`` is what upstream was: until the first group after it was written.
 
         At the end of the log it is the time of the server's last word: a replica that has everything is not behind, and after a quiet
         night it is not hours behind when the first transaction of the morning comes.
@@ -86,7 +86,7 @@ class BinlogTimeline:
         return max(known, default=None)
 
     def text(self, ts: Ts) -> str:
-        """Spell the place as ``FILE:POSITION``."""
+        """Spell the position as ``FILE:POSITION``."""
         place = BinlogPosition.of(ts)
         return place.text(self._base_names.get(place.generation) or next(reversed(self._base_names.values()), ""))
 

@@ -41,15 +41,15 @@ from applier.sources.binlog.state import Beginning, ended_group
 from applier.sources.port import Record
 
 _WITH_CHANGES: Final = frozenset({GroupKind.TRANSACTION, GroupKind.QUERY, GroupKind.XA_COMMIT})
-"""What a group of another kind does is needed by those that follow."""
+"""What a group of another kind does is needed by the next groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedGroups:
-    """The groups that end behind a place and are executed.
+    """The groups that end after a position and are executed.
 
-    ``behind``: all groups that end at or before it are applied. ``gtid_set``: of MySQL, as text; '' has none. ``passed``: of MariaDB, the
-    last executed GTID of a domain and where it ends: that and what the domain has before it is executed.
+    ``behind``: all groups that end at or before it are applied. ``gtid_set``: of MySQL, as text; '' does not have one. ``passed``: of
+    MariaDB, the last executed GTID of a domain and where it ends: that and what the domain has before it is executed.
     """
 
     behind: int = 0
@@ -69,7 +69,7 @@ class SkippedGroups:
         return Gtid.parse(group.gtid) in _parsed(self.gtid_set)
 
     def passed_behind(self, place: int) -> dict[str, int]:
-        """Return the domains that are still ahead of a place."""
+        """Return the domains that are still ahead of a position."""
         return {gtid: end for gtid, end in self.passed.items() if end > place}
 
 
@@ -102,7 +102,7 @@ class DomainSearch:
         self.ends: dict[str, int] = {}
         """Where the GTIDs end that were found."""
         self._holes: list[Gtid] = []
-        """Those that the log does not have where they should be."""
+        """The groups that the log does not have where they should be."""
 
     @property
     def is_over(self) -> bool:
@@ -110,7 +110,7 @@ class DomainSearch:
         return not self._sought
 
     def lost(self, held: GtidSet) -> tuple[Gtid, ...]:
-        """Return what the log does not show the place of, after the search. ``held``: what the server has executed.
+        """Return what the log does not show the position of, after the search. ``held``: what the server has executed.
 
         A domain that it has never logged is complete if the last transaction is the same.
         """
@@ -211,7 +211,7 @@ def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Be
 
 
 def walk_while(feed: EventFeed, found: Beginning, is_before: Callable[[Group], bool], end: int) -> Beginning:
-    """Count groups up to the first one that is not before the place that is looked for, or to ``end``; return where that is."""
+    """Count groups up to the first one that is not before the position that is looked for, or to ``end``; return where that is."""
     if found.place >= end:
         return found
     for group, boundary in _steps(feed):
@@ -270,7 +270,7 @@ def _statements(event: BinlogEvent) -> Iterator[bytes]:
 
 
 def first_group(feed: EventFeed) -> Group | None:
-    """Return the first group behind the place of the feed; None: there is none yet."""
+    """Return the first group behind the position of the feed; None: there is none yet."""
     return next((group for group, _ in _steps(feed) if group is not None), None)
 
 
@@ -319,7 +319,7 @@ class LogLookup:
         return Offset(group.end)
 
     def begin_of(self, gtid: str, since: int, upto: int) -> Offset | None:
-        """Return where a transaction begins between two places, the first of them a boundary; None: it is not there."""
+        """Return where a transaction begins between two positions, the first of them a boundary; None: it is not there."""
         found: list[int] = []
 
         def is_before(group: Group) -> bool:
@@ -338,7 +338,7 @@ class LogLookup:
 
 
 def numbered(batches: Iterator[list[Record]], offset: Offset) -> Iterator[tuple[int, Record]]:
-    """Yield the records of one offset, each with the index of its first event: a promise is none of them."""
+    """Yield the records of one offset, each with the index of its first event: a promise is none."""
     for records in batches:
         for record in records:
             head = decode_head(record.key)

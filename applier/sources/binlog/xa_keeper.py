@@ -25,7 +25,7 @@ NEAR_BYTES: Final = 4 << 20
 
 
 class XaKeeper:
-    """Of one replica, which has the log for as long as this lives. ``sizes``: what is kept and whole, by place."""
+    """Of one replica, which has the log for as long as this lives. ``sizes``: what is kept and whole, by position."""
 
     def __init__(self, store: XaStore, log: Log, generation: int, sizes: Mapping[int, int]) -> None:
         self._store, self._log, self._generation, self._sizes = store, log, generation, dict(sizes)
@@ -34,7 +34,7 @@ class XaKeeper:
 
     @classmethod
     def resumed(cls, store: XaStore, log: Log, place: int, whole: Collection[int]) -> Self:
-        """Begin at ``place``. ``whole``: what the stored state calls kept. Errors are those of the sink."""
+        """Begin at ``place``. ``whole``: what the stored state calls kept. Errors as in the sink."""
         stored = store.sizes()
         # Not what lies behind the place: that is a successor's, if this run has lost the replica, or it is written again.
         if gone := [each for each in stored if each < place and each not in whole]:
@@ -47,7 +47,7 @@ class XaKeeper:
         return self._kept
 
     def keep(self, prepared: Mapping[str, int]) -> list[str]:
-        """Keep the transactions that are open; return the xids of those that are kept.
+        """Keep the transactions that are open; return the xids of the kept ones.
 
         SourceError: the server does not answer; or an error of the sink.
         """
@@ -79,7 +79,7 @@ class XaKeeper:
             self._kept = KeptTransactions(frozenset(self._sizes), self._store.reader)
 
     def _gathered(self, places: Sequence[int], xids: Mapping[int, str]) -> Iterator[tuple[int, GroupContent]]:
-        """Yield what was prepared at these places, ascending; each is closed when the next one is asked for."""
+        """Yield what was prepared at these positions, ascending; each is closed when the next one is asked for."""
         stream: EventStream | None = None
         try:
             for place in places:

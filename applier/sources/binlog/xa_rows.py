@@ -1,4 +1,4 @@
-"""Prepared XA transactions until their commit is read: those that this process has read, as far as there is room, and those in the sink.
+"""Prepared XA transactions until their commit is read: what this process has read, as far as there is room, and the rest in the sink.
 
 Without the first each XA COMMIT costs a connection, which reads what was prepared again: 2,000 of them took 18 s. Without the second the
 server has to keep the files that hold them.

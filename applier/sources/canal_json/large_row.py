@@ -107,7 +107,7 @@ class CanalLargeRows:
             self._objects.begin()
 
     def place(self, head: EventHead, row: CanalRow, offset: int) -> list[PlacedRow]:
-        """Return the rows of an event. ProtocolError, without a place; SourceError with it if the storage fails."""
+        """Return the rows of an event. ProtocolError, without a position; SourceError with it if the storage fails."""
         if row.claim_check is not None:
             return self._place_claimed(head, row, offset)
         if row.operation is not RowOperation.DELETE and self._found.lookup is None:

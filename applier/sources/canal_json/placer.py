@@ -34,7 +34,7 @@ from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 RUN_ROWS: Final = 256
 """Rows of a run at most. What one call decodes should stay in the processor's cache."""
 MAX_HEADS: Final = 65_536
-"""Beginnings of records that a placer remembers; then it begins anew."""
+"""Beginnings of records that a placer remembers; then it begins again."""
 MAX_MATCHERS: Final = 8
 """Shapes of one table and operation that are tried: deletes may be reduced, and types change."""
 
@@ -212,7 +212,7 @@ class CanalJsonPlacer:
                 yield from ((offset, 0, one) for one in self._place_other(Record(Offset(offset), None, record)))
 
     def _place_other(self, record: Record) -> Sequence[Placed]:
-        """Place what is not known, and learn it if it is a plain row. ProtocolError names its place."""
+        """Place what is not known, and learn it if it is a plain row. ProtocolError names its position."""
         try:
             event = CanalEvent(read_record(record.key, record.value), self, record.offset)
         except ProtocolError as error:
@@ -231,7 +231,7 @@ class CanalJsonPlacer:
         return [(0, found) for found in self._events.place_or_mark(event, offset, 0)]
 
     def place_parsed(self, record: CanalRecord, head: EventHead, row: CanalRow, offset: int) -> list[PlacedRow]:
-        """Place a row by the full parse, and learn how to read the others of its kind. ProtocolError, without a place."""
+        """Place a row by the full parse, and learn how to read the others of its kind. ProtocolError, without a position."""
         if row.is_reduced:
             return self._large_rows.place(head, row, offset)
         placed = place_row(head, row)
@@ -261,7 +261,7 @@ class CanalJsonPlacer:
 
 
 def _left_out(run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
-    """Yield each table of which rows are left out, at its last row: of a replay that comes first, nothing is missed."""
+    """Yield each table of which rows are skipped, at its last row: of a replay that comes first, nothing is missed."""
     last = {row[0].selected.name: row for row in run if row[0].selected.is_filtered}
     for name, (_, offset, record, _) in last.items():
         yield PlacedEvent(offset, 0, LeftOutTable(int(record[record.rfind(TAIL) + TS_AT : -2]), name))

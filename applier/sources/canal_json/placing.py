@@ -11,7 +11,7 @@ from applier.sources.row_key import KEYLESS, canonical_float, encode_key
 
 
 def place_row(head: EventHead, row: CanalRow) -> list[PlacedRow]:
-    """Return the row of an event, or a delete and an upsert. ProtocolError, without a place.
+    """Return the row of an event, or a delete and an upsert. ProtocolError, without a position.
 
     An update is both where it has changed its key, and where the key is not on the wire: then it may have.
     """

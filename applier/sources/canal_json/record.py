@@ -78,7 +78,7 @@ class CanalRow(NamedTuple):
 
     @property
     def is_reduced(self) -> bool:
-        """Whether the images hold the handle key alone, and say so."""
+        """Whether the images hold the handle key alone, as they declare."""
         return self.only_handle_key or self.claim_check is not None
 
     @property
@@ -291,7 +291,7 @@ def row_event(head: EventHead, row: CanalRow) -> RowEvent:
 
 
 def whole_event(record: CanalRecord) -> Event:
-    """Return the event of a record, every value decoded. ProtocolError, without a place."""
+    """Return the event of a record, every value decoded. ProtocolError, without a position."""
     head = record.head()
     return row_event(head, record.row()) if record.is_row else record.plain_event()
 

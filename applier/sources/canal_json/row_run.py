@@ -7,7 +7,7 @@ refusal costs time and never decides anything. Values outside of the key are not
 
 Why the bytes between ``,"data":[`` and ``],"_tidb":{"commitTs":`` + digits + ``}}`` at the record's end are its image. The matcher has read
 the record as one JSON object. ``_tidb`` holds no brace, so the two at the end close it and the record: it is a member of the record, and
-the array before it is one. The bytes between are one JSON object, by a second matcher. So they are all of an array that is the member
+the array before it is one. The bytes between form one JSON object, by a second matcher. So they are all of an array that is the member
 ``data`` of the record, the last of this name. (No text holds ``,"data":[``: its quotes would be escaped.)
 
 Records and images are read as lines of one text: see ``open_protocol.row_run`` for why that accepts what each of them alone is.

@@ -50,7 +50,7 @@ NULL_TEXT: Final = "TiCDC's new architecture up to v8.5.4 writes null for the te
 
 
 def refuse(kind: str, message: str, **facts: Any) -> ProtocolError:
-    """Make an error without a place."""
+    """Make an error without a position."""
     return ProtocolError.at(None, kind, message, **facts)
 
 
@@ -89,7 +89,7 @@ def encoding_of(columns: Sequence[ColumnShape]) -> bytes:
 
 
 def bytes_on_wire(shape: Shape) -> frozenset[str]:
-    """Return the columns whose text stands for bytes."""
+    """Return the columns whose text represents bytes."""
     return frozenset(msgspec.msgpack.decode(shape.encoding)) if shape.encoding else frozenset()
 
 
@@ -97,7 +97,7 @@ def bytes_on_wire(shape: Shape) -> frozenset[str]:
 
 
 def read_value_of(column: ColumnShape, *, is_bytes: bool) -> ReadValue:
-    """Return the reader of one value that is not NULL; ProtocolError (value_type). ``is_bytes``: its text stands for bytes."""
+    """Return the reader of one value that is not NULL; ProtocolError (value_type). ``is_bytes``: its text represents bytes."""
     one = _reader(column, is_bytes=is_bytes)
 
     def read(text: str) -> Value:

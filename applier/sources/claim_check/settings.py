@@ -86,7 +86,7 @@ FORM: Final = Remedy(
 
 
 def place_of(storage: str) -> StoragePlace:
-    """Read the URI of a storage. BadStorage if it is none, or holds more than a place."""
+    """Read the URI of a storage. BadStorage if it is none, or holds more than a position."""
     if "::" in storage:
         raise BadStorage("chains several filesystems ('::')", FORM)
     if "://" not in storage:

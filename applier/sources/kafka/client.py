@@ -32,7 +32,7 @@ CLOSE_TIMEOUT_S = 10.0
 """How long the consumer may take to close: a broker may take that long to confirm the last shown offsets."""
 
 TOPIC_ID_TIMEOUT_S = 5.0
-"""Topic ids show that a topic was recreated. A broker that does not answer in this time has none."""
+"""Topic ids show that a topic was recreated. A broker that does not answer in this time does not have one."""
 
 
 class _CommitResults:
@@ -162,7 +162,7 @@ class KafkaTopics:
 
     @property
     def _names(self) -> list[str]:
-        """The topics that the latest listing has shown, and those that have a name in the settings."""
+        """The topics that the latest listing has shown, and topics that the settings name."""
         return list(self._extents.topics)
 
     def _described_ids(self) -> Mapping[str, str]:
@@ -178,7 +178,7 @@ class KafkaTopics:
         return ids
 
     def show_offsets(self, offsets: Mapping[Stream, Offset]) -> None:
-        """Commit them as those of the consumer group, in the background."""
+        """Commit them for the consumer group, in the background."""
         # By the consumer: an admin client whose request to a group's coordinator times out as the broker dies aborts the whole process
         # (librdkafka issue 4605, an assertion in rd_kafka_enq_once_del_source_return).
         self._consumer.poll(0)  # nothing is assigned: only results of earlier commits can come

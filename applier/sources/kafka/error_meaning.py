@@ -2,8 +2,8 @@
 
 The errors that librdkafka reports while it tries to connect.
 
-It retries for ever, so a call only ends with a time-out that names no reason. The reason comes through ``error_cb``. Where waiting cannot
-help (a wrong password, an authority that is not trusted), it ends the wait.
+It retries without end, so a call only ends with a time-out that names no reason. The reason comes through ``error_cb``. Where waiting
+cannot help (a wrong password, an authority that is not trusted), it ends the wait.
 
 The operator's properties that librdkafka refuses: named, without their values.
 
@@ -81,7 +81,7 @@ _STATE: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical error
 
 
 class ConnectionErrors:
-    """Those of one client since it was last served. ``add`` is its ``error_cb``, called inside of calls to the client."""
+    """The errors of one client since it was last served. ``add`` is its ``error_cb``, called inside of calls to the client."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings

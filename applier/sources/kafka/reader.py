@@ -95,7 +95,7 @@ class Reading:
         return self._left // max(1, len(self._open))
 
     def open(self, at_most: int) -> list[TopicPartition]:
-        """Open streams up to ``at_most`` at once, some at a time; return them, each with its place."""
+        """Open streams up to ``at_most`` at once, some at a time; return them, each with its position."""
         if not self._waiting or len(self._open) > at_most // 2:
             return []
         chosen = list(islice(self._waiting.values(), at_most - len(self._open)))
@@ -112,7 +112,7 @@ class Reading:
         return ended
 
     def moved(self) -> list[TopicPartition]:
-        """Return the streams that are to be read elsewhere since the last call, each with the place."""
+        """Return the streams whose next position has changed since the last call, each with it."""
         moved = [_place(stream, self._open[stream].position) for stream in self._moved if stream in self._open]
         self._moved.clear()
         return moved
@@ -170,7 +170,7 @@ class Reading:
             self._next_range(one, is_adjacent=True)
 
     def _next_range(self, one: _OpenStream, *, is_adjacent: bool) -> None:
-        """Go on to the stream's next range; end the stream if there is none."""
+        """Continue with the stream's next range; end the stream if there is none."""
         ended = one.ranges.popleft()
         if not one.ranges:
             del self._open[one.stream]
@@ -332,7 +332,7 @@ def _connected(settings: KafkaSettings) -> _Link:
 
 
 _idle: Final[dict[KafkaSettings, _Link]] = {}
-"""The consumers of this process that nobody reads with."""
+"""The consumers of this process that no one reads with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def is_mock(metadata: Any) -> bool:
 
 
 def topic_policies(settings: KafkaSettings, admin: AdminClient, topics: Collection[str]) -> TopicPolicies | None:
-    """Ask for the policies of topics; None: a mock cluster has none. A broker that does not answer tells nothing."""
+    """Ask for the policies of topics; None: a mock cluster does not have one. A broker that does not answer tells nothing."""
     known: dict[str, str] = {}
     try:
         if is_mock(admin.list_topics(next(iter(topics), None), timeout=TIMEOUT_S)):

@@ -46,7 +46,7 @@ class _Decoders(NamedTuple):
 def image_decoder(shape: Shape) -> ImageDecoder:
     """Return the function that decodes images of ``shape`` into values in the order of its columns; compiled where that pays.
 
-    It raises ProtocolError, without a place, for what the matcher does not check: a bad value outside of the handle key.
+    It raises ProtocolError, without a position, for what the matcher does not check: a bad value outside of the handle key.
     """
     found = _decoders.get(shape)
     return _counting_decoder(shape) if found is None else found.one

@@ -85,7 +85,7 @@ class LargeRowPlacer:
             self._objects.begin()
 
     def place(self, head: Head, body: bytes, offset: int) -> list[PlacedRow]:
-        """Return the rows of an event. ProtocolError, without a place; SourceError with it if the storage fails."""
+        """Return the rows of an event. ProtocolError, without a position; SourceError with it if the storage fails."""
         if head.ccl:
             return self._place_claimed(head, body, offset)
         images = read_row(body)

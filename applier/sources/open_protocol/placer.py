@@ -1,4 +1,4 @@
-"""The hot path: the place of each event of a range's records (table, timestamp, operation, key), images left as the bytes that came.
+"""The hot path: the position of each event of a range's records (table, timestamp, operation, key), images left as the bytes that came.
 
 Rows that follow one another are a run (``row_run``), whichever tables they belong to; other events end it. So most of what a row costs
 is paid per run: one call for hundreds of images.
@@ -207,7 +207,7 @@ class OpenProtocolPlacer:
                     yield placed
 
     def _left_out(self, run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
-        """Yield each table of which rows are left out, at its last row: of a replay that comes first, nothing is missed."""
+        """Yield each table of which rows are skipped, at its last row: of a replay that comes first, nothing is missed."""
         filtered = {row[1].table: (row[0], row[1].table.selected.name, row[2], row[3]) for row in run if row[1].table.selected.is_filtered}
         for ts, name, offset, index in filtered.values():
             yield PlacedEvent(offset, index, LeftOutTable(ts, name))

@@ -202,7 +202,7 @@ _decode_row = msgspec.json.Decoder(RowBody).decode
 
 
 def read_row(body: bytes) -> RowImages:
-    """Read a row's body. ProtocolError (json, compression, field_type, empty_row, and those of ``read_column``)."""
+    """Read a row's body. ProtocolError (json, compression, field_type, empty_row, and the kinds of ``read_column``)."""
     row = split_row(body)
     after, old, deleted = (read_image(bytes(raw)) for raw in (row.u, row.p, row.d))
     if deleted and not after and not old:
@@ -221,9 +221,9 @@ def split_row(body: bytes) -> RowBody:
 
 
 def read_image(data: bytes, known_flags: Mapping[str, int] = _OWN_FLAGS) -> Image | None:
-    """Read one image, columns in the order of the wire; None for ``null``. ProtocolError (json, field_type, those of ``read_column``).
+    """Read one image, columns in the order of the wire; None for ``null``. ProtocolError (json, field_type, the kinds of ``read_column``).
 
-    Columns in ``known_flags`` are read under these flags and not under those of the image.
+    Columns in ``known_flags`` are read under these flags and not under the image's.
     """
     document = parse(with_signed_zeros(data))
     if document is None:
@@ -320,7 +320,7 @@ def event_head(head: Head | None) -> EventHead | None:
 
 
 def read_row_event(head: Head, body: bytes | None) -> RowEvent:
-    """Read a row event whole. ProtocolError, without a place, as ``read_row``."""
+    """Read a row event whole. ProtocolError, without a position, as ``read_row``."""
     images = read_row(require_body(body))
     return RowEvent(
         commit_ts=Ts(head.ts),

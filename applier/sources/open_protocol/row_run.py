@@ -15,7 +15,7 @@ Placing by the full parse: decides about every row that the fast path (``row_run
 Event keys of plain rows, read without JSON where only the timestamp differs from one that was read before.
 
 Producers write ``{"ts":458173202432000000,"scm":"shop","tbl":"orders","t":1}``: what follows 18 digits is the same for all rows of a
-table, and stands for the members that it was parsed into. So JSON is parsed once per table and range, not once per transaction.
+table, and represents the members that it was parsed into. So JSON is parsed once per table and range, not once per transaction.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 def place_parsed(head: Head, body: bytes) -> list[PlacedRow]:
-    """Return the row of a body, or two where an update changed its handle key. ProtocolError, without a place, as ``read_row``."""
+    """Return the row of a body, or two where an update changed its handle key. ProtocolError, without a position, as ``read_row``."""
     return place_images(head, read_row(body))
 
 
@@ -59,7 +59,7 @@ def place_images(head: Head, images: RowImages) -> list[PlacedRow]:
 def _replaced_row(head: Head, images: RowImages, new: PlacedRow) -> list[PlacedRow]:
     """Return the delete of the row that an update replaces under another key: ``p`` laid over ``u``, which may hold changed columns only.
 
-    Rows without a handle key are their whole image, so each of their updates replaces one, even by itself.
+    Rows without a handle key are their whole image, so each of their updates replaces one, even alone.
     """
     is_replaced_by_itself = bool(images.before_json) and not new.key
     if images.operation is not RowOperation.UPDATE and not is_replaced_by_itself:
@@ -91,7 +91,7 @@ WORTH_JOINING: Final = 3
 """Rows of one table and kind in a run from which on they are read together. Two cost the same either way."""
 
 AFTER, DELETED, OLD, END = b'{"u":{', b'{"d":{', b'}},"p":{', b"}}"
-"""The fixed bytes of a body. A text value cannot hold those of OLD, since its quotes would be escaped; a column named p can, and then
+"""The fixed bytes of a body. A text value cannot hold the bytes of OLD, since its quotes would be escaped; a column named p can, and then
 nothing matches."""
 
 _UNUSUAL: Final = -1
@@ -129,7 +129,7 @@ class KnownShapes:
         # full parse and not by a matcher, and a range that another process reads again must give the same report.
         self._matchers: list[Matcher] = []
         self.has_old = False
-        """Whether an update with an old image has come: where none comes, nobody looks for one in each row (0.13 us)."""
+        """Whether an update with an old image has come: where none comes, no one looks for one in each row (0.13 us)."""
 
     def learn(self, shape: Shape) -> None:
         """Remember a shape, unless it cannot be compiled."""
@@ -196,7 +196,7 @@ def split_old(images: bytes) -> tuple[bytes, bytes]:
 
 
 def place_run(stream: Stream, run: Sequence[RunRow]) -> PlacedRows:
-    """Return the rows of a run of at least one. ProtocolError, with its place, of the first that cannot be read."""
+    """Return the rows of a run of at least one. ProtocolError, with its position, of the first that cannot be read."""
     commit_ts, known, offset, index, image, old = zip(*run, strict=True)
     first = known[0]
     if known.count(first) == len(run) and (found := first.match_all(image, old)) is not None:
@@ -261,7 +261,7 @@ def _place_in_order(stream: Stream, run: Sequence[RunRow], matched: _Matched) ->
 
 
 def place_row(event: RunRow) -> list[PlacedRow]:
-    """Return the row of an event, or two where an update changed its handle key. ProtocolError, without a place."""
+    """Return the row of an event, or two where an update changed its handle key. ProtocolError, without a position."""
     ts, known, _, _, image, old = event
     if not old and known.kind == RowKind.UPSERT:
         image, old = split_old(image)
@@ -321,7 +321,7 @@ class RowHeads:
     def __init__(self, selection: TableSelection = EVERYTHING) -> None:
         self._selection = selection
         self.has_left_out = False
-        """Whether a table was met whose rows are left out."""
+        """Whether a table was met whose rows are skipped."""
         self._tables: dict[tuple[str, str, bool], KnownTable] = {}
         self._known: dict[bytes, tuple[bytes, KnownTable]] = {}
 

@@ -34,7 +34,7 @@ _INTEGERS: Final = re.compile(r"-?[0-9]{1,20}(?:\n-?[0-9]{1,20})*+", re.ASCII)
 _NUMBERS: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?:\n-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)*+", re.ASCII)
 
 ColumnFix: TypeAlias = Callable[[Sequence[Any]], Sequence[Value]]
-"""Values of one column, none of them NULL, as the compiled decoder reads them -> the values. ValueError if the exact way must look."""
+"""Values of one column, none NULL, as the compiled decoder reads them -> the values. ValueError if the exact way must look."""
 
 
 class StampText(msgspec.Struct, gc=False, frozen=True):
@@ -97,7 +97,7 @@ class RowReader(msgspec.Struct, eq=False, frozen=True):
     """The compiled reader of the images of one shape.
 
     ``rows``: images -> what ``columns`` take, and give the values of one column of all images. Each raises ValueError or RecursionError for
-    images of another shape, and for values that need care. ``handle``: the places of the key's columns, in the order of a key.
+    images of another shape, and for values that need care. ``handle``: the positions of the key's columns, in the order of a key.
     """
 
     shape: Shape
@@ -232,7 +232,7 @@ def _column_reader(getter: Callable[[Any], Any], fix: ColumnFix | None) -> Calla
 
 
 def image_decoder(shape: Shape) -> ImageDecoder:
-    """Return the function that decodes images of ``shape`` into values in the order of its columns. ProtocolError, without a place."""
+    """Return the function that decodes images of ``shape`` into values in the order of its columns. ProtocolError, without a position."""
     exact = _exact_decoder(shape)
     reader: RowReader | None = None
 

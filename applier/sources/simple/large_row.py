@@ -16,7 +16,7 @@ _MEMBERS: Final = {"key", "value"}
 
 
 def read_object(content: bytes) -> SimpleMessage:
-    """Return the row that an object holds. ProtocolError (claim_check, and those of ``read_message``), without a place."""
+    """Return the row that an object holds. ProtocolError (claim_check, and the kinds of ``read_message``), without a position."""
     message = read_message(None, _record_value(content))
     if message.kind not in ROWS or message.is_reduced or message.claim_check:
         raise differs("it does not hold exactly one whole row")

@@ -82,7 +82,7 @@ _UPSERT, _DELETE = int(RowKind.UPSERT), int(RowKind.DELETE)
 
 
 def place_rows(message: SimpleMessage, version: TableVersion) -> list[PlacedRow]:
-    """Return the row of a message, or two where an update changed its key. ProtocolError, without a place: any of its values is wrong."""
+    """Return the row of a message, or two where an update changed its key. ProtocolError, without a position: a value is wrong."""
     if ROWS[message.kind] is RowOperation.DELETE:
         return [_row(message, version, RowKind.DELETE, _image(message.old))]
     image = _image(message.new)
@@ -134,7 +134,7 @@ def _key(values: list[Value]) -> bytes:
 
 
 def row_event(message: SimpleMessage, version: TableVersion) -> RowEvent:
-    """Return the row of a message with all values decoded. ProtocolError, without a place."""
+    """Return the row of a message with all values decoded. ProtocolError, without a position."""
     operation = ROWS[message.kind]
     new = None if operation is RowOperation.DELETE or message.new is None else _columns(message, version, message.new)
     old = None if operation is RowOperation.INSERT or message.old is None else _columns(message, version, message.old)
@@ -243,7 +243,7 @@ class RowFinder:
             self._objects.begin()
 
     def rows(self, message: SimpleMessage, offset: int) -> list[PlacedRow]:
-        """Return the rows of a message. ProtocolError, without a place; SourceError with it if storage or log fail."""
+        """Return the rows of a message. ProtocolError, without a position; SourceError with it if storage or log fail."""
         if message.is_corrupted:
             error = ProtocolError.at(None, "checksum", "TiCDC says that the row is corrupted")
             error.remedy = CORRUPTED

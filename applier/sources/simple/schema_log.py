@@ -1,7 +1,7 @@
 """Where the schema of a row is found: in what was read of its range, in what the process knows, else in the log around the row.
 
 Rows name a version of their table; the schema itself comes in BOOTSTRAP and DDL messages, in each partition of the topic
-(canal_json_and_simple.md 4.2, 6). A range may begin behind it, and a restart does. The log still has it, so the log is asked: nothing about
+(canal_json_and_simple.md 4.2, 6). A range may begin after it, and a restart does. The log still has it, so the log is asked: nothing about
 schemas is stored or sent between tasks. What a version of a table is, is the same wherever it is found, so a range that is read again by
 another process gives the same rows.
 
@@ -27,7 +27,7 @@ HORIZON_MS: Final = 35 * 60_000
 """TiCDC forgets a table that has been silent for 30 minutes, and looks for such tables every 30 s: the next row has a schema before it. The
 schema of any other table is sent again every 120 s, and TiCDC looks for these every 5 s."""
 PATIENCE_MS: Final = 130_000
-"""How long a row may wait for a schema behind it, by the times at which messages were made: 120 s and 5 s, and some for a slow sender."""
+"""How long a row may wait for a schema after it, by the times at which messages were made: 120 s and 5 s, and some for a slow sender."""
 FIRST_PIECE: Final = 1_000
 GROWTH: Final = 8
 """Most schemas are near: the log is read in pieces, each larger than the one before."""
@@ -134,7 +134,7 @@ class SchemaSearch:
         self._known.learn(message)
 
     def version(self, message: SimpleMessage, offset: int) -> TableVersion:
-        """Return the schema of a row at ``offset``. ProtocolError (schema), without a place: there is none.
+        """Return the schema of a row at ``offset``. ProtocolError (schema), without a position: there is none.
 
         SourceError of kind "unreachable": it may come, or the log does not answer.
         """

@@ -24,7 +24,7 @@ NO_SCHEMA_ID: Final = bytes(4)
 SIMPLE_AVRO: Final = frozenset(b"\x16" + bytes((kind, kind)) + b"\x02" for kind in (0, 2, 4, 6))
 """How a record of the simple protocol begins in Avro: the message's record, its union twice, version 1."""
 FRAMED: Final = (1).to_bytes(8, "big")
-"""How the key of Open Protocol begins; Maxwell's has nothing behind it."""
+"""How the key of Open Protocol begins; Maxwell's has nothing after it."""
 
 _FIRST_EVENT: Final = slice(16, 17)
 _CSV: Final = re.compile(rb'"?[IUD]"?,"?[^",\n]+"?,"?[^",\n]*"?,')

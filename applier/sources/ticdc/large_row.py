@@ -37,7 +37,7 @@ class ClaimCheckStore(Protocol):
 
 
 def object_name(location: str) -> str:
-    """Return the name of the object at ``location``, the storage being configured. ProtocolError (claim_check) if it has none."""
+    """Return the name of the object at ``location``, the storage being configured. ProtocolError (claim_check) if there is none."""
     # The directory is the producer's, and no path from the wire is followed.
     name = location.replace("\\", "/").rpartition("/")[2]
     if name in {"", ".", ".."} or "\0" in name:
@@ -82,7 +82,7 @@ class ClaimedObjects:
         self._names = iter(())
 
     def content(self, name: str, place: Place, ahead: Callable[[], Iterable[str]]) -> bytes:
-        """Return the content of an object. ProtocolError, without a place; SourceError with it if the storage fails.
+        """Return the content of an object. ProtocolError, without a position; SourceError with it if the storage fails.
 
         ``ahead``: returns the names of the objects of the record at ``place`` and of those after it.
         """
@@ -99,7 +99,7 @@ class ClaimedObjects:
 
 
 def check_claimed(announced: RowEvent, row: RowEvent) -> None:
-    """Compare the row of an object with the one that its record announced. ProtocolError (claim_check), without a place."""
+    """Compare the row of an object with the one that its record announced. ProtocolError (claim_check), without a position."""
     for name in ("commit_ts", "schema", "table", "partition_id"):
         if getattr(announced, name) != getattr(row, name):
             raise differs(f"its {name} differs")

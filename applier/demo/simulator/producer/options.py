@@ -28,7 +28,7 @@ class ProducerOptions:
     table moves and retries together. ``lookahead``: steps by which one table may be ahead of another; ``horizon``: steps that
     a restart may go back. ``open_tail``: the log ends with rows above the last resolved ts.
     ``upgrade``: a restart may change tiflow to ticdc. ``large``: how rows beyond a size are sent; None: as they are.
-    ``announced_restarts``: all replays are restarts whose first events say so: a resolved ts below the last one of each stream.
+    ``announced_restarts``: all replays are restarts whose first events show it: a resolved ts below the last one of each stream.
     ``admin_events``: added partitions are announced on all streams of the topic, as in the founding design (Open Protocol only, like
     ``legacy_batches``). ``form`` and ``wire``: what the records are.
     """
@@ -58,7 +58,7 @@ class ProducerOptions:
 
     @property
     def sent_images(self) -> ImageOptions:
-        """What the images leave out in this format."""
+        """What the images omit in this format."""
         return self.images.sent(self.form, self.wire)
 
     def written_as(self, form: WireFormat) -> "ProducerOptions":

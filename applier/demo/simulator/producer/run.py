@@ -4,7 +4,7 @@ An owner of a changefeed lives from its start at a checkpoint until it dies. It 
 split among nodes. A DDL is in every queue that it touches. So it stays in order with the rows of its tables, while other tables go ahead
 (open_protocol.md 3.7). tiflow sends a DDL only after every row and DDL below it, of any table.
 
-``ProducerState`` is what the actions of a producer share: the steps of upstream that it may send, and those that a restart sends again.
+``ProducerState`` is what the actions of a producer share: the steps of upstream that it may send, and the steps that a restart sends again.
 """
 
 import random
@@ -420,7 +420,7 @@ def advance_checkpoint(state: ProducerState) -> None:
 
 
 def send_resolved(state: ProducerState) -> None:
-    """Send checkpoints to some streams: each has its own pace, and some checkpoints are left out."""
+    """Send checkpoints to some streams: each has its own pace, and some checkpoints are not sent."""
     legacy = state.options.legacy_batches and state.options.form.batches
     for stream in [] if state.is_quiet else state.topics.streams():
         times = state.owner.next_resolved(stream, all_of_them=legacy)

@@ -2,12 +2,12 @@
 
 **An unknown outcome**: a crash or a lost connection came between the statement and its answer. The tables are compared, as structures,
 with what they were when the statement was sent (``snapshot``). A statement that changes nothing when it runs twice is not compared: it runs
-again. A table that is neither as before nor as the statement makes it was changed by somebody else: the operator decides. A statement that
+again. A table that is neither as before nor as the statement makes it was changed by someone else: the operator decides. A statement that
 the server refused never comes here.
 
-**"Already so"** ("table exists", …) counts as done only if the sink has all that the statement makes. Somebody may have made the table by
+**"Already so"** ("table exists", …) counts as done only if the sink has all that the statement makes. Someone may have made the table by
 hand, or a different table has the name. So the statement runs on a scratch table, and the structures are compared, all of them. Before an
-ALTER runs, a copy of the table loses what the ALTER adds. Rows count too: a column that somebody added by hand must hold in every row what
+ALTER runs, a copy of the table loses what the ALTER adds. Rows count too: a column that someone added by hand must hold in every row what
 the statement's own column holds in a row of the scratch table. What cannot be compared is not there: the operator decides.
 
 **The scratch table** lies beside the bookkeeping tables and holds no row of upstream. A replica has one at most. Both sides of a comparison
@@ -167,7 +167,7 @@ class Scratch:
         return _as_of(found, self.name, actual)
 
     def _own(self, statement: str) -> str:
-        """Return the statement with this table in place of its table. ScratchRefused."""
+        """Return the statement with this table instead of its table. ScratchRefused."""
         found = retargeted(statement, self.name)
         if found is None:
             reason = "the applier cannot find the table in the statement"
@@ -192,7 +192,7 @@ def own_structure(connection: Connection, actual: TableName) -> TableStructure:
 
 
 def _as_of(found: TableStructure, name: TableName, actual: TableName) -> TableStructure:
-    """Leave out what depends on a table's name or schema: triggers, generated names, and the schema of unqualified foreign keys."""
+    """Exclude what depends on a table's name or schema: triggers, generated names, and the schema of unqualified foreign keys."""
     # A foreign key to the table itself names the scratch table, and an unqualified one the scratch table's schema.
     keys = [
         replace(
@@ -303,11 +303,11 @@ class _Case(NamedTuple):
         return not self.were.is_view(name) and self.former_structure(name) == self.structure(other)
 
     def existing(self) -> list[TableName]:
-        """Return those of the statement's tables that exist now."""
+        """Return which of the statement's tables exist now."""
         return [name for name in described_tables(self.ddl) if name in self.now]
 
     def former(self) -> list[TableName]:
-        """Return those of the statement's tables that existed before."""
+        """Return which of the statement's tables existed before."""
         return [name for name in described_tables(self.ddl) if name in self.were]
 
 

@@ -4,9 +4,10 @@ The table is asked as it is before the DDL: the types of its columns, and whethe
 a column's type is allowed for values of which each server makes the same (``PlainValues``). A DDL that depends on the time zone runs in the
 zone of upstream's session.
 
-PARTITION BY KEY places rows differently: TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds different
-rows. That matters to TRUNCATE and EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere. MySQL and MariaDB place rows
-alike (tested on MySQL 9.7 and MariaDB 10.11 with numbers, texts, bytes and times), unless a text has a collation that only one of them has.
+PARTITION BY KEY positions rows differently: TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds
+different rows. That matters to TRUNCATE and EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere. MySQL and MariaDB
+distribute rows alike (tested on MySQL 9.7 and MariaDB 10.11 with numbers, texts, bytes and times), unless a text has a collation that only
+one of them has.
 """
 
 from collections.abc import Callable, Mapping
@@ -65,7 +66,7 @@ class OldTable:
         return {name: _type_of(column) for name, column in self.columns.items()}
 
     def has(self, column: str, condition: str) -> bool:
-        """Return whether a row meets a condition, a text of ours, in which ``{column}`` stands for the column."""
+        """Return whether a row meets a condition, a text of ours, in which ``{column}`` represents the column."""
         if self.name is None:
             return False
         name = quote_identifier(column)
@@ -89,7 +90,7 @@ def _type_of(column: ColumnStructure) -> ColumnType:
 
 
 COLUMN: Final = "{column}"
-"""Stands for the column's quoted name."""
+"""Represents the column's quoted name."""
 _MOST_DIGITS: Final = 30
 """A DECIMAL(65,30), in which texts are compared, has 35 digits before its point."""
 _LARGEST_FLOAT: Final = "3.4028234663852886e38"
@@ -113,7 +114,7 @@ def plain_condition(values: PlainValues, old: ColumnType, new: ColumnType, zone:
 
 
 def once_in_zone(zone: str) -> str:
-    """Return the condition for a date and time that is one TIMESTAMP in a zone: its hour is not repeated, nor left out."""
+    """Return the condition for a date and time that is one TIMESTAMP in a zone: its hour is not repeated, nor skipped."""
     name = f"CAST({COLUMN} AS DATETIME(6))"
     moment = f"CONVERT_TZ({name},'{zone}','+00:00')"
     # Clocks are moved by one hour; by half an hour (Lord Howe) or two in few places.
@@ -328,7 +329,7 @@ _OWN_COLLATIONS: Final = text(
     "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table"
     " AND COLLATION_NAME LIKE '%uca1400%'"
 )
-"""MariaDB's, which stand for MySQL's utf8mb4_0900 collations too."""
+"""MariaDB's, which represent MySQL's utf8mb4_0900 collations too."""
 _OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})
 
 

@@ -76,7 +76,7 @@ def target_of(connection: Connection, collations: Collations = ()) -> Target:
 
 
 def kind_of(connection: Connection) -> str:
-    """Return which kind of server it is: those of one kind convert values alike."""
+    """Return which kind of server it is: servers of one kind convert values alike."""
     version = version_of(connection)
     return TIDB if "tidb" in version else MARIADB if "mariadb" in version else MYSQL
 
@@ -92,9 +92,9 @@ INDEX_EXISTS: Final = 1061
 
 
 def without_satisfied(connection: Connection, ddl: DdlEvent, table: TableName | None = None) -> tuple[DdlEvent, list[int]]:
-    """Return a DDL without the clauses that have nothing to do, and the codes by which MariaDB says so of what exists. In a transaction.
+    """Return a DDL without the clauses that have nothing to do, and the codes by which MariaDB reports what exists. In a transaction.
 
-    ``table``: the table that the statement finds, where that is not its own. A DDL of topics keeps its clauses if none of them would be
+    ``table``: the table that the statement finds, where that is not its own. A DDL of topics keeps its clauses if none would be
     left: upstream's has changed something, or there would be no event.
     """
     found = _resolved(connection, ddl, table) if has_conditions(ddl.query) else Resolved(ddl.query)

@@ -97,7 +97,7 @@ class BackgroundDdls:
             self._finish(build)
 
     def forget(self) -> None:
-        """Forget all builds: their sessions have been ended, and the ledger has what is to be done."""
+        """Forget all builds: their sessions have been ended, and the ledger has what remains."""
         for build in self._builds:
             build.join()
         self._builds.clear()
@@ -234,7 +234,7 @@ class Execution:
         """Run the statement. What stops it is written into the intent and raised.
 
         ``is_described``: the intent describes the tables as they are now. FatalSinkError; RetryableSinkError if the obstacle may pass (a
-        lock that somebody holds for long): the statement is sent again at the next start.
+        lock that someone holds for long): the statement is sent again at the next start.
         """
         # Once more, although new DDLs are checked before: an older applier may have left an intent on a schema that is reserved now.
         self._reserved.refuse_ddl(intent.ddl)

@@ -1,7 +1,7 @@
 """Gives a schema upstream's default character set and collation: its tables without their own take them over.
 
 ``CREATE DATABASE`` on a schema that exists answers 1007, or a note, whatever its defaults are. Under ``utf8mb4_general_ci`` the keys
-``bob`` and ``Bob`` are one row; upstream's TiDB gives a schema ``utf8mb4_bin`` unless the statement says otherwise.
+``bob`` and ``Bob`` are the same row; upstream's TiDB gives a schema ``utf8mb4_bin`` unless the statement says otherwise.
 """
 
 import re

@@ -240,7 +240,7 @@ def snapshot(connection: Connection, names: Collection[TableName]) -> str:
 
 
 def has_moved(were: States, now: States) -> bool | None:
-    """Return whether tables and partitions have changed places; None: the storage ids do not show it.
+    """Return whether tables and partitions have changed positions; None: the storage ids do not show it.
 
     They show nothing if one side is not known, if another server gave them, or if a table was created again.
     """

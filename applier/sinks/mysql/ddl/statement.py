@@ -120,7 +120,7 @@ _NO_VARIABLES: Final = frozenset({_TIMESTAMP, SERVER_KIND})
 _VERSION: Final = "version"
 _SQL_MODE: Final = "sql_mode"
 _ROUNDS, _TRUNCATES = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
-"""Known to MariaDB, and to MySQL: each for what it does not do by itself."""
+"""Known to MariaDB, and to MySQL: each for what it does not do otherwise."""
 _NOT_OURS: Final = frozenset({"NO_AUTO_VALUE_ON_ZERO", "ALLOW_INVALID_DATES"})
 """Modes that only upstream's session decides: numbers of a new AUTO_INCREMENT column, and which dates of old rows remain."""
 
@@ -252,7 +252,7 @@ def as_in_sink(
 
 
 def _replaced_before(ddl: DdlEvent, there: DdlEvent) -> TableName | None:
-    """Return the table of a CREATE OR REPLACE TABLE on a server that has none; None if the statement is another, or the server has it."""
+    """Return the table of a CREATE OR REPLACE TABLE on a server without one; None if the statement is another, or the server has it."""
     statement, sent = parse_ddl(ddl), parse_ddl(there)
     if statement is None or sent is None or sent.kind not in {DdlKind.CREATE_TABLE, DdlKind.CREATE_TABLE_LIKE}:
         return None
@@ -299,7 +299,7 @@ def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
 def _enter(connection: Connection, ddl: DdlEvent, statement: DdlStatement | None) -> None:
     """Enter the DDL's schema.
 
-    A DDL without a schema must not run in that of the DDL before it. Nobody can create a table in information_schema, so it fails there.
+    A DDL without a schema must not run in that of the DDL before it. No one can create a table in information_schema, so it fails there.
     """
     # The schema of a CREATE DATABASE does not exist yet, and that of a DROP DATABASE may be gone already.
     is_of_schema = statement is not None and statement.kind in {DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA}

@@ -23,7 +23,7 @@ _LITERALS: Final = {0: "null", 1: "true", 2: "false"}
 _NUMBERS: Final = {kind: Struct(f"<{code}") for kind, code in enumerate("hHiIqQd", 5)}
 _DOUBLE: Final = 11
 _INLINED: Final = {2: frozenset({_LITERAL, 5, 6}), 4: frozenset({_LITERAL, 5, 6, 7, 8})}
-"""Bytes of an offset -> types whose value is written in its place."""
+"""Bytes of an offset -> types whose value is written instead."""
 _DECIMAL, _DATE, _TIME, _TIMESTAMP, _DATETIME = 246, 10, 11, 7, 12
 
 

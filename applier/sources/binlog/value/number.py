@@ -69,7 +69,7 @@ def decimals(precision: int, scale: int) -> Callable[[Sequence[bytes]], Sequence
 
 
 def _of_two_groups(size: int, places: Sequence[_Group], scale: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
-    """Read a DECIMAL of up to nine digits before the point and behind it: in half the time."""
+    """Read a DECIMAL of up to nine digits before the point and after it: in half the time."""
     top, ones = 1 << 8 * size - 1, (1 << 8 * size) - 1
     (shift, _, limit), (_, mask, small) = places
     form = f"%s%d.%0{scale}d"
