@@ -65,6 +65,8 @@ from applier.sources.ticdc.large_row import (
 
 RUN_ROWS: Final = 256
 """Rows of a run. What one call decodes should stay in the processor's cache."""
+AVRO_ROW: Final = b"\x16\x06\x06\x02"
+"""How a plain row in Avro begins."""
 MAX_READERS: Final = 8
 """Shapes of one version that are tried before the exact way."""
 
@@ -116,6 +118,8 @@ def _members(image: bytes | dict[str, Any]) -> dict[str, Any]:
 
 
 def _shape_of(message: SimpleMessage, version: TableVersion, members: dict[str, Any], encoding: bytes) -> Shape:
+    if not members:
+        raise ProtocolError.at(None, "empty_row", "an image of the row has no columns")
     is_partitioned = message.table_id != version.table_id
     return version.shape(message.name, tuple(sorted(members)), encoding, is_partitioned=is_partitioned)
 
@@ -342,8 +346,9 @@ class SimpleEvent:
 class KnownRows:
     """One version of a table, as rows of this range use it: what the selection makes of it, and the readers of its shapes.
 
-    Of this range only: a bad value outside of the key is found by the exact way and not by a reader, and a range that another process reads
-    again must give the same report. ``table_id``: None, rows of any partition are alike; of a table without a key they are not.
+    Of one encoding. Of this range only: a bad value outside of the key is found by the exact way and not by a reader, and a range that
+    another process reads again must give the same report. ``table_id``: None, rows of any partition are alike; not so of a table without a
+    key.
     """
 
     selected: SelectedTable
@@ -354,13 +359,13 @@ class KnownRows:
         """Remember the shapes of rows that were read in the exact way."""
         for row in rows:
             reader = row_reader(row.shape)
-            if reader is not None and row.shape.encoding == JSON and reader not in self.readers:
+            if reader is not None and reader not in self.readers:
                 self.readers.insert(0, reader)
                 del self.readers[MAX_READERS:]
 
 
-RunRow: TypeAlias = tuple[JsonMessage, KnownRows, int, int, bytes, bytes]
-"""A row of a run: its message, its table, its kind, its offset, its image, its old image (b"": none)."""
+RunRow: TypeAlias = tuple[int, KnownRows, int, int, bytes, bytes, JsonMessage | SimpleMessage]
+"""A row of a run: commit_ts, table, kind, offset, image, old image (b"": none), message."""
 
 
 class KeyedImages(NamedTuple):
@@ -405,7 +410,7 @@ class SimplePlacer:
         forget_shapes(kept_shapes())
         self._events = SelectedEvents(stream, selection)
         self._finder = RowFinder(stream, whole_rows, log)
-        self._known: dict[tuple[str, str, int], KnownRows] = {}
+        self._known: dict[tuple[str, str, int, bytes], KnownRows] = {}
 
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         """Yield the events of some records in order; ProtocolError names the first that cannot be read."""
@@ -419,12 +424,14 @@ class SimplePlacer:
             yield from self._end_run(run)
 
     def _add(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes | None) -> bool:
-        """Add a row in plain JSON of a known version to the run; False, with nothing added, for any other message."""
+        """Add a plain row of a known version to the run; False, with nothing added, for any other message."""
+        if value is None or value[:4] == AVRO_ROW:
+            return value is not None and self._add_avro(run, offset, key, value)
         try:
-            message = decode_json(value)  # type: ignore[arg-type] # a record without a value has its TypeError
-        except (ValueError, RecursionError, TypeError):
+            message = decode_json(value)
+        except (ValueError, RecursionError):
             return False
-        known = self._known.get((message.database, message.table, message.schemaVersion))
+        known = self._known.get((message.database, message.table, message.schemaVersion, JSON))
         if (
             known is None
             or key
@@ -447,7 +454,25 @@ class SimplePlacer:
                 return False
         if image[:1] != b"{" or (old and old[:1] != b"{"):
             return False
-        run.append((message, known, kind, offset, image, old))
+        run.append((message.commitTs, known, kind, offset, image, old, message))
+        return True
+
+    def _add_avro(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes) -> bool:
+        """Do the same for a row in Avro. Its images are written again, as maps that are read together."""
+        try:
+            message = read_message(key, value)
+        except ProtocolError:
+            return False
+        known = self._known.get((*message.name, message.version, AVRO))
+        is_plain = not (message.is_reduced or message.claim_check or message.is_corrupted) and 0 < message.commit_ts < 1 << 64
+        if known is None or not is_plain or known.table_id not in {None, message.table_id}:
+            return False
+        kind = _DELETE if message.kind == "DELETE" else _UPSERT
+        image, old = (message.old, None) if kind == _DELETE else (message.new, message.old if message.kind == "UPDATE" else None)
+        if not isinstance(image, dict):
+            return False
+        before = pack_values(old) if isinstance(old, dict) else b""
+        run.append((message.commit_ts, known, kind, offset, pack_values(image), before, message))
         return True
 
     def _place_other(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes | None) -> Iterator[PlacedRows | PlacedEvent]:
@@ -472,7 +497,8 @@ class SimplePlacer:
 
     def _note(self, message: SimpleMessage, placed: Sequence[Placed]) -> None:
         """Let the rows that follow of this version be read together."""
-        name = (*message.name, message.version)
+        encoding = AVRO if isinstance(message.new or message.old, dict) else JSON
+        name = (*message.name, message.version, encoding)
         known = self._known.get(name)
         rows = [row for row in placed if isinstance(row, PlacedRow)]
         if known is None:
@@ -491,7 +517,7 @@ class SimplePlacer:
         run.clear()
         if len(kept) < len(rows):
             # Each table at its last row: of a replay that comes first, nothing is missed.
-            filtered = {row[1].selected.name: (row[0].commitTs, row[3]) for row in rows if row[1].selected.is_filtered}
+            filtered = {row[1].selected.name: (row[0], row[3]) for row in rows if row[1].selected.is_filtered}
             for name, (ts, offset) in filtered.items():
                 yield PlacedEvent(offset, 0, LeftOutTable(ts, name))
         if kept:
@@ -514,8 +540,7 @@ class SimplePlacer:
                 found.append(keyed.shape)
             for place, key in zip(numbers, keyed.keys, strict=True):
                 shape[place], keys[place] = number, key
-        messages, _, kinds, offsets, images, _ = zip(*run, strict=True)
-        commit_ts = [message.commitTs for message in messages]
+        commit_ts, _, kinds, offsets, images, _, _ = zip(*run, strict=True)
         return PlacedRows(tuple(found), shape, commit_ts, kinds, offsets, bytes(len(run)), keys, images)  # type: ignore[arg-type] # each has its key
 
     def _match(self, run: Sequence[RunRow], numbers: Sequence[int]) -> KeyedImages | None:
@@ -531,17 +556,17 @@ class SimplePlacer:
     def _place_in_order(self, run: Sequence[RunRow]) -> PlacedRows:
         """Place the rows one by one. In order, so that the first error is that of the first row."""
         placed = list[tuple[int, int, PlacedRow]]()
-        for message, known, kind, offset, image, old in run:
+        for ts, known, kind, offset, image, old, message in run:
             for reader in known.readers:
                 try:
                     keyed = _keyed(reader, (image,), (old,))
                 except (ValueError, RecursionError):
                     continue
                 if keyed.keeps[0]:
-                    placed.append((offset, 0, PlacedRow(message.commitTs, kind, keyed.shape, keyed.keys[0], image)))
+                    placed.append((offset, 0, PlacedRow(ts, kind, keyed.shape, keyed.keys[0], image)))
                     break
             else:
-                whole = of_json(message)
+                whole = message if isinstance(message, SimpleMessage) else of_json(message)
                 rows = self._events.place(SimpleEvent(whole, self._finder, offset), offset, 0)
                 self._note(whole, rows)
                 placed += [(offset, 0, row) for row in rows if isinstance(row, PlacedRow)]
