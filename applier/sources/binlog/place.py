@@ -60,6 +60,12 @@ _LOG_UPDATES: Final = Remedy(
     "in the configuration of all servers that may become the primary, and restart them",
 )
 
+_LOG_REPLICA_UPDATES: Final = Remedy(
+    "binlog.set-log-replica-updates-and-create-again",
+    "Create the replica again from a dump of this server (`applier docs start_over`). For the next failover, set log_replica_updates = ON "
+    "in the configuration of all servers that may become the primary, and restart them",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPlace:
@@ -284,7 +290,11 @@ class PlaceFinder:
             )
         for gone in (server.purged(), self._before(files[0])):
             if not gone.precedes(executed):
-                raise _purged(f"gtid:{executed}", files, server, missing=gone.missing_in(executed) or str(gone))
+                missing = gone.missing_in(executed) or str(gone)
+                # MySQL counts what it has never logged as purged. The first file begins with what was purged of the log.
+                if unlogged := "" if server.is_mariadb else server.gtid_set(missing).missing_in(self._before(files[0])):
+                    raise _never_logged(unlogged, server)
+                raise _purged(f"gtid:{executed}", files, server, missing=missing)
         return held
 
     def _last_file_within(self, executed: GtidSet, files: Sequence[LogFile]) -> LogFile:
@@ -334,6 +344,16 @@ def _not_logged(gtids: str, server: Server) -> NeedsOperator:
     return NeedsOperator(
         "the server has replicated transactions of the replica without logging them, so nothing shows what follows them",
         remedy=_LOG_UPDATES,
+        kind=FailureKind.OTHER_SERVER,
+        missing=gtids,
+        address=server.address,
+    )
+
+
+def _never_logged(gtids: str, server: Server) -> NeedsOperator:
+    return NeedsOperator(
+        "the server has executed transactions without logging them, and the replica lacks them",
+        remedy=_LOG_REPLICA_UPDATES,
         kind=FailureKind.OTHER_SERVER,
         missing=gtids,
         address=server.address,
