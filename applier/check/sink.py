@@ -213,7 +213,7 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, shared: Share
 
 
 def _missing(config: Config, sink: Sink, overview: Overview | None, shared: SharedFacts, seen: list[str]) -> Iterator[CheckFinding]:
-    """Tell which tables of upstream the sink lacks at its position, as a run will. ``seen``: those that it lacks of upstream's of now."""
+    """Tell which tables of upstream the sink lacks at its position, as a run will. ``seen``: tables that upstream has now, and it lacks."""
     progress = None if overview is None else overview.progress
     kit, upstream = kit_of(config.source_settings()), config.source.upstream_settings()
     lister = lister_of(kit, upstream, config.source.selection(), None if progress is None else progress.source_state)

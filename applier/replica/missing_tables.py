@@ -1,6 +1,6 @@
 """Tables that upstream has at a position and the sink lacks there: their CREATE is before the position, so no event brings them.
 
-Upstream is asked for its tables of a position (``TableLister``), never for those of now: a table may have been created or dropped since.
+Upstream is asked for its tables of a position (``TableLister``), never for its present tables: tables are created and dropped.
 Where upstream cannot tell, nothing is judged.
 """
 
@@ -70,7 +70,7 @@ class _Quiet:
 
 
 def missing_at(sink: Sink, lister: TableLister, ts: Ts) -> list[TableName] | None:
-    """Return the tables that upstream has at ``ts`` and the sink at ``ts`` lacks; None: upstream cannot tell. Errors: those of the port."""
+    """Return the tables that upstream has at ``ts`` and the sink at ``ts`` lacks; None: upstream cannot tell. Errors as in the port."""
     lacking: list[TableName] = []
     for _ in range(2):
         # The second time upstream waits for what creates these tables: MariaDB shows a table before its CREATE is logged.

@@ -93,7 +93,7 @@ class Sink(Protocol):
         ...
 
     def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the names that a table or a view has. May be asked for all tables of upstream at once: names alone are read."""
+        """Return which of the names a table or a view has. May be asked for all tables of upstream at once: names alone are read."""
         ...
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:

@@ -142,7 +142,7 @@ class MysqlSink(SqlSink):
         return self.read(lambda connection: catalogue.describe(connection, tables), "reading the catalogue")
 
     def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the names that a table or a view has."""
+        """Return which of the names a table or a view has."""
         return self.read(lambda connection: frozenset(spellings(connection, tables)), "reading the names of tables")
 
     def examine(self, tables: Collection[TableName]) -> dict[FoldedName, SinkTable]:

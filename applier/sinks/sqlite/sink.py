@@ -134,7 +134,7 @@ class SqliteSink(SqlSink):
             return catalogue.describe(raw(connection), tables)
 
     def present(self, tables: Collection[TableName]) -> frozenset[FoldedName]:
-        """Return those of the names that a table or a view has."""
+        """Return which of the names a table or a view has."""
         with snapshot(self._engine, self._path) as connection:
             return frozenset({table.fold() for table in tables} & catalogue.find_objects(raw(connection)).keys())
 

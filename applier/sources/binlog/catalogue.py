@@ -98,11 +98,11 @@ class UpstreamCatalogue:
         self._names = self._changes = None
 
     def follow(self, log: FollowedLog) -> None:
-        """Take positions as those of this log from now on."""
+        """Take positions as positions in this log from now on."""
         self._followed = log
 
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
-        """List the tables of now, without those that a DDL since ``ts`` may be about: the log shows them."""
+        """List the present tables, without tables that a DDL since ``ts`` may be about: the log shows them."""
         log = self._followed or FollowedLog(self._server.identity())
         place = log.place_of(ts)
         if place is None or not self._is_in(log, place):
@@ -221,7 +221,7 @@ class UpstreamCatalogue:
 
 
 def chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
-    """Return the tables with rows of their own that the replica has, under upstream's names; those that the user may see."""
+    """Return the tables with rows of their own that the replica has, under upstream's names, as far as the user may see them."""
     return _chosen(server.rows("listing the tables", _OWN_ROWS), selection)
 
 

@@ -170,7 +170,7 @@ class SchemaChanges:
 
     words: set[str] = field(default_factory=set)
     words_of_schemas: set[str] = field(default_factory=set)
-    """Those of statements about whole schemas."""
+    """The skipped statements about whole schemas."""
 
     def add(self, sql: bytes) -> None:
         """Add a statement, unless it makes and removes no table."""

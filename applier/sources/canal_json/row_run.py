@@ -35,7 +35,7 @@ END: Final = b"}}"
 IMAGE_AT: Final = len(DATA) - 1
 TS_AT: Final = len(TAIL)
 USUAL_TS: Final = slice(-18 - len(END), -len(END))
-"""The timestamp, if it has 18 digits, as those of the years 2010 to 2085."""
+"""The timestamp, if it has 18 digits, as in the years 2010 to 2085."""
 USUAL_TAIL: Final = slice(-len(TAIL) - 18 - len(END), -18 - len(END))
 USUAL_IMAGE_END: Final = -len(TAIL) - 18 - len(END) + 1
 TAIL_BYTES: Final = len(TAIL) + 20 + len(END)
