@@ -23,6 +23,7 @@ from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
 from applier.sources.factory import kit_of
 from applier.telemetry.wording import count, named_some, named_text, one_line
+from applier.upstream.catalogue import tables_of
 from applier.upstream.tables import lister_of
 
 REACHED: Final = "sink"
@@ -187,7 +188,13 @@ def _tables(config: Config, sink: Sink, overview: Overview | None, shared: Share
     upstream = kit_of(config.source_settings()).upstream_tables(config.source.selection())
     # No statement of upstream has run in a sink without bookkeeping.
     statements = sink.bookkeeping.statements if overview is not None else tuple[DdlEvent, ...]
-    guard = TableGuard(sink, statements, config.acceptance, lambda *_, **__: None, upstream)
+    guard = TableGuard(
+        sink,
+        statements,
+        config.acceptance,
+        lambda *_, **__: None,
+        upstream or tables_of(config.source.upstream_settings(), config.source.selection()),
+    )
     try:
         guard.check(list(tables.values()), {})
     except NeedsOperator as error:

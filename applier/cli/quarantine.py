@@ -32,7 +32,7 @@ from applier.model.position import Offset, Place
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.model.remedy import Remedy
 from applier.replica.quarantine_retry import QuarantineRetry
-from applier.run.assembly import decoder_for
+from applier.run.assembly import decoder_for, tables_of_upstream
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
 from applier.sources.port import Record
@@ -120,7 +120,7 @@ def retry(
 ) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink, source_kit(settings).open(decoder_for(settings)) as source:
+    with open_sink_of(settings) as sink, source_kit(settings).open(decoder_for(settings), tables=tables_of_upstream(settings)) as source:
         entries = _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event))
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()

@@ -13,6 +13,7 @@ from applier.coordinator.policy import RowPolicy
 from applier.model.errors import ApplierError
 from applier.model.position import NO_TS, Listing, Ts
 from applier.planner import QuarantinePolicy
+from applier.planner.table_check import UpstreamTables
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.starting_ts import choose_start, refuse_future
@@ -32,9 +33,9 @@ from applier.telemetry.log import timeline_used
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
+from applier.upstream.catalogue import tables_of
 from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.snapshot_session import SessionZone
-from applier.upstream.tables import TidbTables
 
 
 def decoder_for(config: Config) -> Decoder:
@@ -42,6 +43,11 @@ def decoder_for(config: Config) -> Decoder:
     upstream = config.source.upstream_settings()
     lookup = None if upstream is None else TidbRowLookup(upstream)
     return kit_of(config.source_settings()).decoder(config.source.selection(), config.source.claim_check_settings(), lookup)
+
+
+def tables_of_upstream(config: Config) -> UpstreamTables | None:
+    """Return what answers for upstream's tables, where ``source.upstream`` names it; it asks upstream when it is first asked."""
+    return tables_of(config.source.upstream_settings(), config.source.selection())
 
 
 def zone_of_sessions(config: Config) -> Callable[[], str]:
@@ -100,24 +106,21 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 @contextmanager
 def open_components(config: Config, settings: SourceSettings, sink_settings: SinkSettings, watcher: Watcher) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
-    with kit_of(settings).open(decoder_for(config), zone_of_sessions(config)) as source, open_sink(sink_settings) as sink:
+    with (
+        kit_of(settings).open(decoder_for(config), zone_of_sessions(config), tables_of_upstream(config)) as source,
+        open_sink(sink_settings) as sink,
+    ):
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))
         try:
             with timeline_used(source.timeline):
-                yield Components(source, sink, runner, _tidb_tables(config, source))
+                yield Components(source, sink, runner)
         except ApplierError as error:
             # It is shown and stored outside of the run.
             error.timeline = source.timeline
             raise
         finally:
             runner.close()
-
-
-def _tidb_tables(config: Config, source: Source) -> TidbTables | None:
-    """Return what lists the tables of upstream's TiDB; None: it is not configured, or the source lists its own."""
-    upstream = config.source.upstream_settings()
-    return None if upstream is None or source.upstream_tables is not None else TidbTables(upstream, config.source.selection())
 
 
 def _start_spark(config: Config, source: Source, watcher: Watcher) -> SparkRunner:

@@ -16,6 +16,7 @@ from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
+from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.claim_check.store import FsspecStore
@@ -151,9 +152,11 @@ class ChangefeedKit:
         """Return the kit of brokers that are given up after so long without an answer."""
         return ChangefeedKit(replace(self.settings, unreachable_after_s=seconds))
 
-    def open(self, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str) -> KafkaSource:
+    def open(
+        self, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str, tables: UpstreamTables | None = None
+    ) -> KafkaSource:
         """Make the source."""
-        return KafkaSource(self.settings, decoder or self.decoder(), TSO_TIMELINE, zone_of_sessions)
+        return KafkaSource(self.settings, decoder or self.decoder(), TSO_TIMELINE, zone_of_sessions, tables)
 
     def decoder(
         self, selection: TableSelection = EVERYTHING, claim_check: ClaimCheckSettings | None = None, lookup: RowLookup | None = None
@@ -166,7 +169,7 @@ class ChangefeedKit:
         return made.in_log(KafkaRangeReader(self.settings)) if isinstance(made, LogDecoder) else made
 
     def upstream_tables(self, selection: TableSelection, state: str | None = None) -> None:
-        """Nothing: the flags of the wire show the keys."""
+        """Nothing: Kafka is not upstream."""
         del selection, state
 
     def timeline(self, state: str | None = None) -> Timeline:

@@ -120,11 +120,14 @@ class SourceKit(Protocol):
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
-    def open(self, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str) -> Source:
+    def open(
+        self, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str, tables: UpstreamTables | None = None
+    ) -> Source:
         """Make the source. ConfigError if a property is refused; it connects when it is first asked.
 
         ``decoder``: of ``decoder``. None is for commands that apply nothing: rows that were too large for their record are refused.
-        ``zone_of_sessions``: returns the time zone of upstream's sessions, '' if it is not known.
+        ``zone_of_sessions``: returns the time zone of upstream's sessions, '' if it is not known. ``tables``: what answers for upstream's
+        tables, where that is not the source's server.
         """
         ...
 

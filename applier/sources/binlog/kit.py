@@ -14,6 +14,7 @@ from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Plac
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
+from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
@@ -154,9 +155,11 @@ class BinlogKit:
         """Return the kit of a server that is given up after so long without an answer."""
         return BinlogKit(replace(self.settings, unreachable_after_s=seconds))
 
-    def open(self, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str) -> BinlogSource:
-        """Make the source. A binlog says the zone of each statement."""
-        del zone_of_sessions
+    def open(
+        self, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str, tables: UpstreamTables | None = None
+    ) -> BinlogSource:
+        """Make the source. A binlog says the zone of each statement, and its server has the tables."""
+        del zone_of_sessions, tables
         return BinlogSource(self.settings, decoder if isinstance(decoder, BinlogDecoder) else BinlogDecoder())
 
     def decoder(

@@ -20,6 +20,7 @@ from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
 from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.timeline import Timeline, holds_all_since
+from applier.planner.table_check import UpstreamTables
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import ConnectionErrors, failed, refusals_as_config_errors
 from applier.sources.kafka.extent_query import ExtentQuery
@@ -63,8 +64,16 @@ class DatedTimeline(Timeline, Protocol):
 class KafkaSource:
     """Implements ``Source`` on a real cluster or on librdkafka's mock cluster."""
 
-    def __init__(self, settings: KafkaSettings, decoder: Decoder, timeline: DatedTimeline, zone_of_sessions: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        decoder: Decoder,
+        timeline: DatedTimeline,
+        zone_of_sessions: Callable[[], str],
+        upstream_tables: UpstreamTables | None = None,
+    ) -> None:
         self._settings, self._decoder, self._timeline, self._zone_of_sessions = settings, decoder, timeline, zone_of_sessions
+        self._upstream_tables = upstream_tables
         self._errors = ConnectionErrors(settings)
         with refusals_as_config_errors(settings):
             callbacks = {"error_cb": self._errors.add, "on_commit": _CommitResults(settings).add}
@@ -108,9 +117,9 @@ class KafkaSource:
         return self._extents.listing()
 
     @property
-    def upstream_tables(self) -> None:
-        """Nothing: the flags of the wire show the keys."""
-        return None
+    def upstream_tables(self) -> UpstreamTables | None:
+        """What answers for upstream, where ``source.upstream`` names it: not all formats show the unique indexes of a table."""
+        return self._upstream_tables
 
     def resolved(self, ddl: DdlEvent) -> DdlEvent:
         """Return a DDL that may depend on the zone of its session with that zone, if it is known."""
