@@ -17,10 +17,10 @@ from applier.model.finding import CheckFinding, Severity, of_error, ok, problem,
 from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
+from applier.model.timeline import Timeline
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.port import Record, Source
-from applier.sources.ticdc.tso import TSO_TIMELINE, physical_ms
 from applier.telemetry.wording import MOST_NAMED, count, named_some, time_text
 
 TIMESTAMP_TYPE: Final = 7
@@ -34,6 +34,7 @@ class TopicTail:
     """What was seen. ``ahead_s``: by how many seconds TIMESTAMP texts, read as UTC, are after the commit of their row."""
 
     selection: TableSelection
+    timeline: Timeline
     resolved: dict[Stream, Ts] = field(default_factory=dict)
     tables: set[TableName] = field(default_factory=set)
     failures: list[SourceError] = field(default_factory=list)
@@ -77,20 +78,19 @@ class TopicTail:
             name = TableName(event.schema, event.table)
             if self.selection.has(name):
                 self.tables.add(self.selection.name(name))
-            self.ahead_s += [ahead for text in _timestamps(event) if (ahead := _ahead_s(text, event.commit_ts)) is not None]
+            self.ahead_s += [ahead for text in _timestamps(event) if (ahead := self._ahead_s(text, event.commit_ts)) is not None]
+
+    def _ahead_s(self, text: str, commit_ts: Ts) -> float | None:
+        try:
+            moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        except ValueError:  # 0000-00-00 is a value
+            return None
+        return moment.timestamp() - (self.timeline.time_ms(commit_ts) or 0) / 1000
 
 
 def _timestamps(event: RowEvent) -> list[str]:
     columns = (event.after or {}).values()
     return [column.value for column in columns if column.mysql_type == TIMESTAMP_TYPE and isinstance(column.value, str)]
-
-
-def _ahead_s(text: str, commit_ts: Ts) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:  # 0000-00-00 is a value
-        return None
-    return moment.timestamp() - physical_ms(commit_ts) / 1000
 
 
 READ: Final = "topics: records"
@@ -116,7 +116,7 @@ def examine_events(
     if not streams:
         yield warning(READ, "no partition has held a record yet", CHANGEFEED_REMEDY)
         return
-    tail = TopicTail(config.source.selection())
+    tail = TopicTail(config.source.selection(), source.timeline)
     positions = {} if progress is None else progress.positions
     # A damaged record that the replica has passed is of no interest.
     tail.read(source, [(s, max(e.earliest, positions[s].next_offset if s in positions else e.earliest), e.end) for s, e in streams.items()])
@@ -155,7 +155,7 @@ def _large_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
 
 def _wait(source: Source, ends: dict[Stream, Offset], tail: TopicTail, wait_s: float) -> frozenset[Stream]:
     """Return the streams that got a resolved event within ``wait_s``."""
-    seen = TopicTail(tail.selection)
+    seen = TopicTail(tail.selection, tail.timeline)
     until = time.monotonic() + wait_s
     while len(seen.resolved) < len(ends) and time.monotonic() < until:
         time.sleep(POLL_S)
@@ -174,7 +174,7 @@ def resolved_findings(streams: Collection[Stream], fresh: frozenset[Stream], tai
         yield ok(RESOLVED, f"each of {count(len(streams), 'partition')} got one within {wait_s:g} s")
     elif not fresh:
         newest = tail.newest(streams)
-        last = f"the newest one is of {time_text(newest, TSO_TIMELINE)}" if newest else "the last records have none"
+        last = f"the newest one is of {time_text(newest, tail.timeline)}" if newest else "the last records have none"
         yield warning(RESOLVED, f"no partition got one within {wait_s:g} s; {last}", CHANGEFEED_REMEDY)
     else:
         named = named_some([f"{stream} ({_since(tail, stream)})" for stream in silent])
@@ -184,4 +184,4 @@ def resolved_findings(streams: Collection[Stream], fresh: frozenset[Stream], tai
 
 def _since(tail: TopicTail, stream: Stream) -> str:
     newest = tail.resolved.get(stream)
-    return "none in its last records" if newest is None else f"last {time_text(newest, TSO_TIMELINE)}"
+    return "none in its last records" if newest is None else f"last {time_text(newest, tail.timeline)}"

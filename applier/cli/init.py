@@ -21,10 +21,10 @@ from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
 from applier.sources.binlog.dump import start_of_dump
 from applier.sources.changefeed import moment_of, shown_protocol
+from applier.sources.factory import stored_timeline
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.ticdc.foreign_record import remedy_of
-from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.wording import named_text
 
 SERVERS: Final = "127.0.0.1:9092"
@@ -185,7 +185,7 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
     )
     write(config, draft)
     begins = draft.source.start_ts if isinstance(draft.source, TopicsDraft) else NO_TS
-    print_line(f"wrote {config}" + (f": the replica begins at {named_text(begins, TSO_TIMELINE)}" if begins else ""))
+    print_line(f"wrote {config}" + (f": the replica begins at {named_text(begins, stored_timeline(None))}" if begins else ""))
     # Before the load, the check fails by design.
     if run_check is None and not _begins_late(draft):
         run_check = asks and typer.confirm("Run `applier check` now?", default=True)

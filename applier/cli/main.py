@@ -23,7 +23,7 @@ from applier.cli.command_group import ALL, COMMANDS, CommandGroup
 from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, remedy_line, stderr_console
 from applier.model.errors import ApplierError
-from applier.sources.ticdc.tso import TSO_TIMELINE
+from applier.sources.factory import stored_timeline
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, timeline_in_use, timeline_used
 from applier.telemetry.log_event import LogEvent
 
@@ -148,7 +148,7 @@ def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     answer_shells()
     # Until a configuration names another kind of source.
-    with timeline_used(TSO_TIMELINE):
+    with timeline_used(stored_timeline(None)):
         return _run(arguments, commands)
 
 

@@ -22,9 +22,8 @@ from applier.model.timeline import EPOCH, MILLISECOND, Timeline
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sinks.registry import open_sink
-from applier.sources.factory import is_position, kit_of
+from applier.sources.factory import implausible, is_position, kit_of
 from applier.sources.kit import SourceKit
-from applier.sources.ticdc.tso import implausible
 from applier.telemetry.log import capture_stderr, use_format, use_timeline
 from applier.telemetry.wording import time_text
 

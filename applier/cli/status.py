@@ -17,11 +17,11 @@ from applier.cli.option import AsJson, ConfigPath, read_config, source_kit
 from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_line, remedy_for
 from applier.model.errors import RetryableSinkError
 from applier.model.position import NO_TS, Stream, Ts
+from applier.model.timeline import Timeline, moment_at
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.loaded_dump import InitialState
 from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
 from applier.sources.kit import LogStatus
-from applier.sources.ticdc.tso import TSO_TIMELINE, datetime_of
 from applier.status.query import StatusQuery, StatusTarget
 from applier.status.replica_status import Health, ReplicaStatus, StreamSummary, Verdict, as_object, verdict_of
 from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text
@@ -44,7 +44,7 @@ class StreamColumn(NamedTuple):
     """A heading, and what is below it."""
 
     heading: str
-    cell: Callable[[StreamSummary], str]
+    cell: Callable[[StreamSummary, Timeline], str]
     is_number: bool = False
 
 
@@ -52,34 +52,35 @@ def _number(value: int | None, otherwise: str = UNKNOWN) -> str:
     return otherwise if value is None else f"{value:,}"
 
 
-def short_time(ts: Ts) -> str:
-    """Write the time of a TSO in few characters: without its year, to the second."""
-    return "none" if ts == NO_TS else f"{datetime_of(ts):%m-%d %H:%M:%S}Z"
+def short_time(ts: Ts, timeline: Timeline) -> str:
+    """Write the time of a timestamp in few characters: without its year, to the second."""
+    moment = moment_at(ts, timeline)
+    return "none" if moment is None else f"{moment:%m-%d %H:%M:%S}Z"
 
 
-def _remarks(each: StreamSummary) -> Iterator[str]:
+def _remarks(each: StreamSummary, timeline: Timeline) -> Iterator[str]:
     if each.holds_watermark:
         yield "holds back the watermark"
     if each.applied_ts:
-        yield f"rows are written up to {time_text(each.applied_ts, TSO_TIMELINE)}"
+        yield f"rows are written up to {time_text(each.applied_ts, timeline)}"
 
 
-def _short_remarks(each: StreamSummary) -> Iterator[str]:
+def _short_remarks(each: StreamSummary, timeline: Timeline) -> Iterator[str]:
     if each.holds_watermark:
         yield "holds back"
-    if each.applied_ts:
-        yield f"rows to {datetime_of(each.applied_ts):%H:%M:%S}Z"
+    if (moment := moment_at(each.applied_ts, timeline)) is not None:
+        yield f"rows to {moment:%H:%M:%S}Z"
 
 
-NAME: Final = StreamColumn("stream", lambda each: str(each.stream))
-NEXT: Final = StreamColumn("next offset", lambda each: _number(each.next_offset, "not read"), is_number=True)
-END: Final = StreamColumn("end", lambda each: _number(each.end_offset), is_number=True)
-BEHIND: Final = StreamColumn("behind", lambda each: _number(each.behind), is_number=True)
-RESOLVED: Final = StreamColumn("resolved", lambda each: time_text(each.resolved_ts, TSO_TIMELINE))
-RESOLVED_SHORT: Final = StreamColumn("resolved", lambda each: short_time(each.resolved_ts))
-LAG: Final = StreamColumn("lag", lambda each: "" if each.lag_s is None else duration(each.lag_s), is_number=True)
-REMARK: Final = StreamColumn("", lambda each: "; ".join(_remarks(each)))
-REMARK_SHORT: Final = StreamColumn("", lambda each: "; ".join(_short_remarks(each)))
+NAME: Final = StreamColumn("stream", lambda each, _: str(each.stream))
+NEXT: Final = StreamColumn("next offset", lambda each, _: _number(each.next_offset, "not read"), is_number=True)
+END: Final = StreamColumn("end", lambda each, _: _number(each.end_offset), is_number=True)
+BEHIND: Final = StreamColumn("behind", lambda each, _: _number(each.behind), is_number=True)
+RESOLVED: Final = StreamColumn("resolved", lambda each, timeline: time_text(each.resolved_ts, timeline))
+RESOLVED_SHORT: Final = StreamColumn("resolved", lambda each, timeline: short_time(each.resolved_ts, timeline))
+LAG: Final = StreamColumn("lag", lambda each, _: "" if each.lag_s is None else duration(each.lag_s), is_number=True)
+REMARK: Final = StreamColumn("", lambda each, timeline: "; ".join(_remarks(each, timeline)))
+REMARK_SHORT: Final = StreamColumn("", lambda each, timeline: "; ".join(_short_remarks(each, timeline)))
 
 LAYOUTS: Final = (
     (NAME, NEXT, END, BEHIND, RESOLVED, LAG, REMARK),
@@ -89,18 +90,18 @@ LAYOUTS: Final = (
 """From wide to narrow: the first that fits is taken."""
 
 
-def stream_lines(streams: Sequence[StreamSummary], width: int | None, *, shows_all: bool = False) -> list[Line]:
+def stream_lines(streams: Sequence[StreamSummary], timeline: Timeline, width: int | None, *, shows_all: bool = False) -> list[Line]:
     """Return a heading and a line per stream, at most ``width`` characters each (None: as wide as they are).
 
     Of many streams the ones that are furthest behind are shown, and what the others have in common.
     """
     shown = streams if shows_all or len(streams) <= MOST else sorted(sorted(streams, key=_urgency)[:MOST], key=lambda each: each.stream)
-    columns, cells, widths = _fitting(shown, width)
+    columns, cells, widths = _fitting(shown, timeline, width)
     lines = [Line(_aligned([column.heading for column in columns], columns, widths))]
     lines += [Line(_aligned(row, columns, widths), each.holds_watermark) for row, each in zip(cells, shown, strict=True)]
     if len(shown) < len(streams):
         chosen = {each.stream for each in shown}
-        lines += [Line(text) for text in _summary([each for each in streams if each.stream not in chosen])]
+        lines += [Line(text) for text in _summary(timeline, [each for each in streams if each.stream not in chosen])]
     return lines
 
 
@@ -108,9 +109,11 @@ def _urgency(each: StreamSummary) -> tuple[bool, Ts, int]:
     return not each.holds_watermark, each.resolved_ts, -(each.behind or 0)
 
 
-def _fitting(shown: Sequence[StreamSummary], width: int | None) -> tuple[Sequence[StreamColumn], list[list[str]], list[int]]:
+def _fitting(
+    shown: Sequence[StreamSummary], timeline: Timeline, width: int | None
+) -> tuple[Sequence[StreamColumn], list[list[str]], list[int]]:
     for columns in LAYOUTS:
-        cells, widths = _cells(shown, columns)
+        cells, widths = _cells(shown, timeline, columns)
         if width is None or _total(widths) <= width:
             return columns, cells, widths
     # Names give way, in their middle.
@@ -120,8 +123,8 @@ def _fitting(shown: Sequence[StreamSummary], width: int | None) -> tuple[Sequenc
     return columns, cells, [room, *widths[1:]]
 
 
-def _cells(shown: Sequence[StreamSummary], columns: Sequence[StreamColumn]) -> tuple[list[list[str]], list[int]]:
-    cells = [[column.cell(each) for column in columns] for each in shown]
+def _cells(shown: Sequence[StreamSummary], timeline: Timeline, columns: Sequence[StreamColumn]) -> tuple[list[list[str]], list[int]]:
+    cells = [[column.cell(each, timeline) for column in columns] for each in shown]
     return cells, [max(len(text) for text in (column.heading, *(row[at] for row in cells))) for at, column in enumerate(columns)]
 
 
@@ -147,13 +150,13 @@ def _aligned(row: Sequence[str], columns: Sequence[StreamColumn], widths: Sequen
     return "  ".join(cells).rstrip()
 
 
-def _summary(others: Sequence[StreamSummary]) -> list[str]:
+def _summary(timeline: Timeline, others: Sequence[StreamSummary]) -> list[str]:
     behind = [each.behind for each in others if each.behind is not None]
     told = f", {count(sum(behind), 'record')} behind" if behind else ""
     times = [each.resolved_ts for each in others]
     return [
         f"and {count(len(others), 'more stream')}{told}: --all shows them",
-        f"  resolved from {short_time(min(times))} to {short_time(max(times))}",
+        f"  resolved from {short_time(min(times), timeline)} to {short_time(max(times), timeline)}",
     ]
 
 
@@ -211,7 +214,7 @@ def _lines(status: ReplicaStatus, verdict: Verdict, view: View) -> Iterator[tupl
             yield fact.label if number == 0 else "", (first if number == 0 else " " * len(first)) + text, fact.style
     if status.streams and status.has_topics:
         yield "", "", ""
-        heading, *rows = stream_lines(status.streams, view.width, shows_all=view.shows_all)
+        heading, *rows = stream_lines(status.streams, status.timeline, view.width, shows_all=view.shows_all)
         yield heading.text, heading.text, ""
         for row in rows:
             yield "", row.text, "yellow" if row.is_holding else ""

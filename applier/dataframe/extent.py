@@ -16,8 +16,8 @@ from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
+from applier.model.timeline import EPOCH, MILLISECOND
 from applier.sources.port import Source
-from applier.sources.ticdc.tso import physical_ms, ts_at
 
 RESTART = Remedy(
     "dataframe.start-new-spark-checkpoint", "Start the query with a new checkpoint directory; what it has written stays as it is"
@@ -140,7 +140,7 @@ def _time_ms(name: str, text: str) -> int:
         raise ConfigError(f"the option {name} cannot be read: {text!r}", remedy=FORMS) from None
     if when.tzinfo is None:
         raise ConfigError(f"the option {name} has no offset from UTC: {text!r}", remedy=FORMS)
-    return physical_ms(ts_at(when))
+    return (when - EPOCH) // MILLISECOND
 
 
 def _given_offsets(name: str, text: str, extents: Mapping[Stream, PartitionExtent]) -> dict[Stream, Offset]:

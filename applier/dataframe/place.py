@@ -10,8 +10,8 @@ from applier.model.position import Place, Ts
 from applier.model.timeline import moment_of
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import BinlogPosition, file_name
+from applier.sources.factory import stored_timeline
 from applier.sources.port import Record
-from applier.sources.ticdc.tso import datetime_of
 
 MICROSECONDS: Final = 1_000
 
@@ -35,7 +35,7 @@ class PlaceColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicPlaces:
-    """A record of a topic; a TSO holds its time."""
+    """A record of a topic; its timestamps hold their time."""
 
     columns = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"))
 
@@ -43,9 +43,9 @@ class TopicPlaces:
         """Return topic, partition, offset."""
         return clean_text(place.stream.topic), place.stream.partition, place.offset
 
-    def time(self, ts: Ts, _record: Record) -> datetime:
-        """Return the TSO's time."""
-        return datetime_of(ts)
+    def time(self, ts: Ts, _record: Record) -> datetime | None:
+        """Return the timestamp's time."""
+        return moment_of(stored_timeline(None).time_ms(ts) or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ class Timeline(Protocol):
         """Return when it was, in milliseconds since the epoch; None: not known."""
         ...
 
+    def ts_at_ms(self, time_ms: int) -> Ts | None:
+        """Return the least timestamp of a millisecond since the epoch; None: timestamps do not hold their time."""
+        ...
+
     def text(self, ts: Ts) -> str:
         """Spell the timestamp as commands take it: the digits of a TSO, ``FILE:POSITION`` of a binlog."""
         ...
@@ -46,6 +50,10 @@ class _Digits:
         """Return None."""
         return None
 
+    def ts_at_ms(self, _time_ms: int) -> None:
+        """Return None."""
+        return
+
     def text(self, ts: Ts) -> str:
         """Return the digits."""
         return str(ts)
@@ -58,6 +66,11 @@ class _Digits:
 
 DIGITS: Final[Timeline] = _Digits()
 """What is known of timestamps before a source is open."""
+
+
+def holds_time(timeline: Timeline) -> bool:
+    """Return whether timestamps hold their time, as a TSO does."""
+    return timeline.ts_at_ms(0) is not None
 
 
 def moment_at(ts: Ts, timeline: Timeline) -> datetime | None:

@@ -22,7 +22,6 @@ from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.factory import SourceSettings, kit_of
 from applier.sources.port import Decoder, Source
-from applier.sources.ticdc.tso import later_by
 from applier.spark.failure import UNANSWERED, start_failed
 from applier.spark.on_demand import OnDemandRunner
 from applier.spark.runner import SparkRunner
@@ -73,13 +72,18 @@ def warn_of_zone(config: Config, monitor: Monitor) -> None:
         monitor.note(LogEvent.AMBIGUOUS_TIME_ZONE, **warning)
 
 
+def _span(config: Config, milliseconds: int) -> int:
+    """Return by how much timestamps differ in so many milliseconds; 0 where they do not hold their time."""
+    return kit_of(config.source_settings()).timeline().ts_at_ms(milliseconds) or NO_TS
+
+
 def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempts: int = 8) -> EngineSettings:
     """Return what the engine needs of the configuration. ``until_ts``: where the watermark ends; ``apply_attempts``: tries of a write."""
     policy = Policy(
         required_partitions=config.source.required_partitions(),
         segment_rows=config.sink.max_transaction_rows,
         cached_bytes=config.run.memory,
-        rows=RowPolicy(by_table=config.source.dispatcher is DeclaredDispatcher.TABLE, settle_span=later_by(NO_TS, SETTLE_MS))
+        rows=RowPolicy(by_table=config.source.dispatcher is DeclaredDispatcher.TABLE, settle_span=_span(config, SETTLE_MS))
         if config.sink.consistency is Consistency.ROW
         else None,
     )

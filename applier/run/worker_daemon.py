@@ -19,7 +19,7 @@ from applier.sinks.registry import task_modules
 MODULES: Final = (
     "pyspark.worker",
     "applier.spark.runner",
-    "applier.sources.open_protocol",
+    "applier.sources.formats",
     "applier.sources.kafka.reader",
 )
 """What tasks use, and no more: the sinks themselves (SQLAlchemy, migrations) would be twice the memory."""

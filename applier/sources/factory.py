@@ -12,6 +12,7 @@ from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kit import SourceKit
 from applier.sources.port import Decoder, RangeReader, Source
 from applier.sources.ticdc.tso import TSO_TIMELINE
+from applier.sources.ticdc.tso import implausible as implausible_tso
 
 SourceSettings: TypeAlias = KafkaSettings | BinlogSettings
 
@@ -29,6 +30,11 @@ def open_source(settings: SourceSettings, decoder: Decoder | None = None, zone_o
 def is_position(text: str) -> bool:
     """Return whether a text is a position as some source spells it."""
     return BinlogKit.is_ts(text)
+
+
+def implausible(ts: int, now_ms: int) -> str | None:
+    """Say why an operator cannot mean ``ts``, given as digits, at the time ``now_ms``; None: it is plausible."""
+    return implausible_tso(ts, now_ms)
 
 
 def executed_set(state: str | None) -> str | None:

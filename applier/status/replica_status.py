@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from applier.coordinator.streams import is_required
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
-from applier.model.timeline import Timeline, moment_of
+from applier.model.timeline import Timeline, holds_time, moment_of
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview, OwnerState, StoredEnd
+from applier.sources.factory import stored_timeline
 from applier.sources.kit import LogStatus, SourceAnswer
-from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.run_document import rounded
 from applier.telemetry.run_state import lag_s as age_of
 from applier.telemetry.wording import duration
@@ -60,14 +60,14 @@ class ReplicaStatus:
     streams: tuple[StreamSummary, ...] = ()
     lag_s: float | None = None
     watermark: Ts = field(default=NO_TS)
-    timeline: Timeline = TSO_TIMELINE
+    timeline: Timeline = field(default_factory=partial(stored_timeline, None))
     log: LogStatus | None = None
     """Where a replica of a binlog stands; None: its source is Kafka, or it has no position yet."""
 
     @property
     def has_topics(self) -> bool:
         """Whether the source is Kafka: its streams are shown one by one, and a binlog is one position."""
-        return self.timeline is TSO_TIMELINE
+        return holds_time(self.timeline)
 
     @property
     def holding_stream(self) -> Stream | None:
@@ -126,15 +126,15 @@ def build_status(
 
 def _counting(timeline: Timeline, streams: Iterable[StreamSummary]) -> tuple[StreamSummary, ...]:
     """Return the streams, which know whether their offsets count records: only offsets of topics do, whose timestamps hold their time."""
-    counts = timeline is TSO_TIMELINE
+    counts = holds_time(timeline)
     return tuple(each if counts else replace(each, counts_records=False) for each in streams)
 
 
 def status_of_run(
-    replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float, timeline: Timeline = TSO_TIMELINE
+    replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float, timeline: Timeline | None = None
 ) -> ReplicaStatus:
     """Build the status of what the run alone answers, because the sink does not: ``problem``."""
-    holding = live.get("holding_stream")
+    timeline, holding = timeline or stored_timeline(None), live.get("holding_stream")
     return ReplicaStatus(
         replica=replica,
         sink=sink,

@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from applier.model.events import TableName
-from applier.model.position import NO_TS, Ts
+from applier.model.position import MAX_TS, NO_TS, Ts
 from applier.model.segment import is_past
+from applier.model.timeline import Timeline
 from applier.sinks.table_pair import TablePair
 from applier.sinks.table_reader import DIGEST_BITS, NOTHING, Checksum, Key, Reader, Scope, Value
-from applier.sources.ticdc.tso import later_by
 from applier.verify.difference import RangeResult, RowDifference, RowState, TableResult
 from applier.verify.sides import Sides
 from applier.verify.value import is_equal
@@ -182,12 +182,14 @@ def look_again(sides: Sides, pairs: Mapping[TableName, TablePair], results: list
     return ts
 
 
-def wait_for_rows(sides: Sides, pairs: Mapping[TableName, TablePair], results: list[TableResult], patience: Patience) -> None:
+def wait_for_rows(
+    sides: Sides, pairs: Mapping[TableName, TablePair], results: list[TableResult], patience: Patience, timeline: Timeline
+) -> None:
     """Look again until nothing differs, or ``tries`` times, each when the sink has passed upstream's time of the comparison before."""
     for _ in range(patience.tries):
         if not any(result.differences or _is_whole(pairs, result) for result in results):
             return
-        _wait_for_checkpoint(sides, later_by(NO_TS, sides.upstream.clock_ms()), patience)
+        _wait_for_checkpoint(sides, timeline.ts_at_ms(sides.upstream.clock_ms()) or MAX_TS, patience)
         look_again(sides, pairs, results, keeps_rows=False)
 
 

@@ -45,7 +45,7 @@ def perform(task: Task, watcher: ComparisonWatcher) -> Report:
 def _look_again(task: Task, verification: Verification, report: Report, sides: Sides) -> Report:
     tables = list(report.tables)
     if task.rows_in_flight is not None:
-        wait_for_rows(sides, verification.pairs, tables, task.rows_in_flight)
+        wait_for_rows(sides, verification.pairs, tables, task.rows_in_flight, task.timeline)
     if task.fix_sql is None:
         return report
     # All rows in one moment, so that the statements belong to one checkpoint.

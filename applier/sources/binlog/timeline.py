@@ -35,6 +35,10 @@ class StoredTimeline:
             return self.now_ms
         return self.known_ms if ts >= self.known_at else None
 
+    def ts_at_ms(self, time_ms: int) -> None:  # noqa: ARG002 - of the port
+        """Return None: a place does not hold its time."""
+        return
+
     def text(self, ts: Ts) -> str:
         """Spell the position as ``FILE:POSITION``."""
         return BinlogPosition.of(ts).text(self.base_name)
@@ -84,6 +88,10 @@ class BinlogTimeline:
             until_ms = scan.quiet_ms if ts + 1 >= journal.last else behind_ms
         known = [time_ms for time_ms in (until_ms, group.time_ms if group else None) if time_ms]
         return max(known, default=None)
+
+    def ts_at_ms(self, time_ms: int) -> None:  # noqa: ARG002 - of the port
+        """Return None: a place does not hold its time."""
+        return
 
     def text(self, ts: Ts) -> str:
         """Spell the position as ``FILE:POSITION``."""

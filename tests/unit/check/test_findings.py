@@ -37,6 +37,7 @@ from applier.selection import EVERYTHING
 from applier.sinks.kit import SinkDemand
 from applier.sinks.mysql import server_check
 from applier.sinks.mysql.server_check import BOOKKEEPING, LATER, MIGRATION, _of_schema, server_without_shared_locks, version_finding
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.spark import session as speculation
 
 GIB = 1024**3
@@ -229,7 +230,7 @@ def test_another_python_is_named_before_spark_starts():
 
 @pytest.mark.parametrize(("fresh", "level"), [((0, 1, 2), Severity.OK), ((), Severity.WARNING), ((0, 1), Severity.ERROR)])
 def test_a_partition_that_never_resolves_is_an_error_while_others_do(fresh, level):
-    tail = TopicTail(EVERYTHING, resolved={STREAMS[2]: Ts(1_700_000_000_000 << 18)})
+    tail = TopicTail(EVERYTHING, TSO_TIMELINE, resolved={STREAMS[2]: Ts(1_700_000_000_000 << 18)})
     found = list(resolved_findings(STREAMS, frozenset(STREAMS[p] for p in fresh), tail, 1.0))
     assert levels(found) == [level]
     if level is Severity.ERROR:
