@@ -2,40 +2,41 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from queue import Empty, Queue
 from threading import Thread
-from typing import Final
+from typing import Final, Protocol
 
-from applier.check.kafka import examine_kafka
 from applier.check.machine import examine_machine, examine_spark, spark_properties
-from applier.check.primary import examine_primary
 from applier.check.shared_facts import FactNotKnownError, SharedFacts
 from applier.check.sink import examine_sink
-from applier.check.time_zone import session_zone_finding
 from applier.config import Config
 from applier.model.errors import ApplierError
 from applier.model.finding import CheckFinding, not_examined, of_error
 from applier.model.remedy import Remedy
-from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.factory import kit_of
 
-KAFKA: Final = "Kafka"
-PRIMARY: Final = "primary"
+
+class Examination(Protocol):
+    """What the module of a source's checks has as ``examine``."""
+
+    def __call__(self, config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
+        """Examine the source.
+
+        ``wait_s``: also what it holds and the position of the replica, and wait so long for new events; None: what a second is enough for.
+        """
+        ...
 
 
 def name_of_source(config: Config) -> str:
     """Return what messages call the source's server."""
-    return PRIMARY if isinstance(config.source_settings(), BinlogSettings) else KAFKA
+    return kit_of(config.source_settings()).server
 
 
 def examine_source(config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
     """Examine the source. ``wait_s``: also what it holds, and wait so long for new events; None: do not."""
-    settings = config.source_settings()
-    if isinstance(settings, BinlogSettings):
-        yield from examine_primary(config, settings, shared, patience_s=patience_s, is_whole=wait_s is not None)
-        return
-    if wait_s is not None:
-        yield session_zone_finding(config)
-    yield from examine_kafka(config, settings, shared, patience_s=patience_s, wait_s=wait_s)
+    examine: Examination = import_module(kit_of(config.source_settings()).checks).examine
+    return examine(config, shared, patience_s=patience_s, wait_s=wait_s)
 
 
 Group = Callable[[], Iterable[CheckFinding]]

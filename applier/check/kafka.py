@@ -8,11 +8,12 @@ from typing import Final
 from confluent_kafka.admin import AdminClient
 
 from applier.check.shared_facts import SharedFacts
+from applier.check.time_zone import session_zone_finding
 from applier.check.topic_events import examine_events
 from applier.config import Config
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.coordinator.streams import check_excluded, check_known, is_required, missing
-from applier.model.errors import ApplierError, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.model.failure import FailureKind
 from applier.model.finding import CheckFinding, not_examined, of_error, ok
 from applier.model.position import Listing, Ts
@@ -31,6 +32,16 @@ TOPICS: Final = "topics"
 AUTHORISED: Final = "topics: permission"
 KEPT: Final = "topics: settings"
 POSITIONS: Final = "topics: positions"
+
+
+def examine(config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
+    """Implement ``Examination`` for the topics of a changefeed."""
+    settings = config.source_settings()
+    if not isinstance(settings, KafkaSettings):
+        raise InvariantViolation("the checks of another source", settings=type(settings).__name__)
+    if wait_s is not None:
+        yield session_zone_finding(config)
+    yield from examine_kafka(config, settings, shared, patience_s=patience_s, wait_s=wait_s)
 
 
 def examine_kafka(

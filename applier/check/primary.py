@@ -8,7 +8,7 @@ from typing import Final
 
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
-from applier.model.errors import ApplierError, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
@@ -48,6 +48,14 @@ NEEDED: Final = {
 SHORT_S: Final = 24 * 3600
 """A retention below this is shorter than a night's trouble."""
 DAY_S: Final = 24 * 3600
+
+
+def examine(config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
+    """Implement ``Examination`` for the binlog of a server."""
+    settings = config.source_settings()
+    if not isinstance(settings, BinlogSettings):
+        raise InvariantViolation("the checks of another source", settings=type(settings).__name__)
+    yield from examine_primary(config, settings, shared, patience_s=patience_s, is_whole=wait_s is not None)
 
 
 def examine_primary(

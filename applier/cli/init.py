@@ -15,16 +15,15 @@ from applier.cli.output import DEFAULT_CONFIG, command_line, print_line, stderr_
 from applier.config.draft import DEFAULT_NAME, BinlogDraft, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.config.source import BINLOG, KAFKA
-from applier.model.errors import ConfigError, ProtocolError
+from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
 from applier.sources.binlog.dump import start_of_dump
-from applier.sources.changefeed import moment_of, shown_protocol
+from applier.sources.changefeed import moment_of, shown_protocol, unread_protocol
 from applier.sources.factory import stored_timeline
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.ticdc.foreign_record import remedy_of
 from applier.telemetry.wording import named_text
 
 SERVERS: Final = "127.0.0.1:9092"
@@ -96,7 +95,7 @@ def _protocol(given: str | None, servers: str, topics: tuple[str, ...], *, asks:
     shown = shown_protocol(KafkaSettings(bootstrap_servers=servers, topics=topics, group_id="applier-init", unreachable_after_s=PEEK_S))
     if shown is not None:
         if shown.reader not in FORMATS:
-            raise ProtocolError(f"the records are {shown.name}", remedy=remedy_of(shown), topics=", ".join(topics))
+            raise unread_protocol(shown, topics)
         print_line(f"the records are {shown.name}")
         return shown.reader
     return answer(f"Protocol of the changefeed: {', '.join(FORMATS)}", None, DEFAULT, asks=asks)

@@ -23,7 +23,7 @@ from applier.cli.command_group import ALL, COMMANDS, CommandGroup
 from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, remedy_line, stderr_console
 from applier.model.errors import ApplierError
-from applier.sources.factory import stored_timeline
+from applier.model.timeline import DIGITS
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, timeline_in_use, timeline_used
 from applier.telemetry.log_event import LogEvent
 
@@ -147,8 +147,8 @@ def main() -> None:
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     answer_shells()
-    # Until a configuration names another kind of source.
-    with timeline_used(stored_timeline(None)):
+    # Until a configuration names a source, which says what timestamps mean.
+    with timeline_used(DIGITS):
         return _run(arguments, commands)
 
 

@@ -6,6 +6,7 @@ Read ``changelog`` first: the columns of a row.
 
 import logging
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 
 from pyspark.sql import SparkSession
@@ -14,6 +15,7 @@ from applier.dataframe.binlog_source import BinlogChangelogSource
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError
 from applier.model.remedy import Remedy
+from applier.sources.factory import CHANGELOGS
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.spark.python_check import probe
 
@@ -35,8 +37,9 @@ def register(spark: SparkSession) -> None:
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         _check_python(context.pythonExec)
-    for source in (ChangelogSource, BinlogChangelogSource):
-        spark.dataSource.register(source)
+    for path in CHANGELOGS:
+        module, _, name = path.partition(":")
+        spark.dataSource.register(getattr(import_module(module), name))
 
 
 def _check_python(path: str) -> None:

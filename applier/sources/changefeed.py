@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from applier.model.errors import ConfigError, SourceError
+from applier.model.errors import ConfigError, ProtocolError, SourceError
 from applier.model.position import MAX_TS, NO_TS, Offset, Place, Ts
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
@@ -28,7 +28,7 @@ from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kit import AskedRecords, ChosenRecords, DeclaredStart, OriginOf, SourceAnswer
 from applier.sources.peek import read_whole
 from applier.sources.port import Decoder, LogDecoder, Source
-from applier.sources.ticdc.foreign_record import RecordProtocol, protocol_of
+from applier.sources.ticdc.foreign_record import RecordProtocol, protocol_of, remedy_of
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
 
@@ -145,6 +145,8 @@ class ChangefeedKit:
 
     settings: KafkaSettings
     server = "Kafka"
+    checks = "applier.check.kafka"
+    changelog = "applier.dataframe.source:ChangelogSource"
     has_partitions = True
     may_begin_empty = True
 
@@ -295,6 +297,11 @@ def _ts_of(time_ms: int | None) -> Ts | None:
 
 SHOWN_STREAMS: Final = 8
 """How many partitions are looked at for a record."""
+
+
+def unread_protocol(shown: RecordProtocol, topics: Iterable[str]) -> ProtocolError:
+    """Return the error for topics whose records have a protocol that no format reads."""
+    return ProtocolError(f"the records are {shown.name}", remedy=remedy_of(shown), topics=", ".join(topics))
 
 
 def shown_protocol(settings: KafkaSettings) -> RecordProtocol | None:

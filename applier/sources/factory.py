@@ -1,7 +1,8 @@
 """The registry of sources: the one position that knows which there are. A new one adds its settings and its kit here."""
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from applier.model.timeline import Timeline
 from applier.sources.binlog.kit import BinlogKit
@@ -17,9 +18,15 @@ from applier.sources.ticdc.tso import implausible as implausible_tso
 SourceSettings: TypeAlias = KafkaSettings | BinlogSettings
 
 
+KITS: Final[Mapping[type, Callable[[Any], SourceKit]]] = MappingProxyType({KafkaSettings: ChangefeedKit, BinlogSettings: BinlogKit})
+"""The kit of each kind of settings."""
+CHANGELOGS: Final = (ChangefeedKit.changelog, BinlogKit.changelog)
+"""The data sources for PySpark of all sources."""
+
+
 def kit_of(settings: SourceSettings) -> SourceKit:
     """Return the kit of the source that the settings name."""
-    return BinlogKit(settings) if isinstance(settings, BinlogSettings) else ChangefeedKit(settings)
+    return KITS[type(settings)](settings)
 
 
 def open_source(settings: SourceSettings, decoder: Decoder | None = None, zone_of_sessions: Callable[[], str] = str) -> Source:

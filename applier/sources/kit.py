@@ -111,6 +111,10 @@ class SourceKit(Protocol):
     """What messages call the server of the source: ``Kafka``, ``primary``."""
     has_partitions: bool
     """Whether there are several streams whose offsets count records; else one log whose positions are its timestamps."""
+    checks: str
+    """The module of its checks, whose ``examine`` implements ``Examination`` of ``applier.check.everything``. Imported by checks alone."""
+    changelog: str
+    """Its data source for PySpark, as ``module:class``. Imported by ``applier.dataframe`` alone, which needs PySpark and pyarrow."""
     may_begin_empty: bool
     """Whether the source may hold everything that upstream ever had: then a replica may begin without a load."""
 

@@ -148,6 +148,8 @@ class BinlogKit:
 
     settings: BinlogSettings
     server = "primary"
+    checks = "applier.check.primary"
+    changelog = "applier.dataframe.binlog_source:BinlogChangelogSource"
     has_partitions = False
     may_begin_empty = False
 
