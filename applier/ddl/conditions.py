@@ -1,30 +1,28 @@
-"""Resolves IF [NOT] EXISTS in ALTER TABLE clause by clause, against what the table has; says what a statement leaves behind. Pure.
+"""Resolves IF [NOT] EXISTS in ALTER TABLE clause by clause, against what the table has. Pure.
 
 MySQL does not know these words. Without them it refuses the whole statement for one clause that has nothing to do; and with them a server
-says of the whole statement only that something was there already. ``postconditions_of``: what the catalogue shows once an ALTER TABLE,
-CREATE INDEX or DROP INDEX has run. What it adds is there, what it drops is gone.
+says of the whole statement only that something was there already.
 
 Only a new non-unique index may be built in the background: it changes no row and refuses none, so no row has to wait for it. A column is in
 the next row, and a unique index decides which rows a REPLACE meets.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from applier.ddl.parser import parse, parse_or_none
-from applier.ddl.tokens import DdlSyntaxError, Token
+from applier.ddl.tokens import Token
 from applier.ddl.tree import (
     Action,
     AlterClause,
     AlterTableStatement,
     ClauseKind,
+    CreateTableStatement,
     Edit,
     Element,
     ElementKind,
     IndexStatement,
     Mark,
-    Tree,
     edited,
     list_edits,
 )
@@ -195,42 +193,6 @@ def _name(token: Token | None) -> str:
     return "" if token is None else token.text.casefold()
 
 
-# Clauses that can run again on a table that they have changed already, and change nothing.
-_REPEATABLE: Final = frozenset({ClauseKind.MODIFY, ClauseKind.ALTER_COLUMN, ClauseKind.ALTER_INDEX, ClauseKind.ALTER_CONSTRAINT})
-_REPEATABLE_OPTIONS: Final = frozenset(
-    {"COMMENT", "CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "CONVERT", "ENGINE", "AUTO_INCREMENT", "ROW_FORMAT", "ALGORITHM", "LOCK"}
-)
-_PLAIN_INDEXES: Final = frozenset({"", "UNIQUE", "FULLTEXT", "SPATIAL"})
-
-
-class Postcondition(NamedTuple):
-    """A ``column``, an ``index`` or a ``partition`` is there afterwards, or is not; ``formerly``: what a CHANGE calls it before."""
-
-    what: str
-    name: str
-    is_present: bool
-    formerly: str = ""
-
-
-class _Unknown(Exception):
-    """The text and the catalogue do not show what a clause has done."""
-
-
-def postconditions_of(query: str) -> list[Postcondition] | None:
-    """Return what the statement adds and drops; None if the text and the catalogue do not show what one of its clauses has done."""
-    try:
-        tree = parse(query)
-        match tree.node:
-            case IndexStatement() as node:
-                return [Postcondition("index", node.name.text, is_present=node.is_create)]
-            case AlterTableStatement(clauses=clauses, is_understood=True) if clauses:
-                return [wanted for clause in clauses for wanted in _of_clause(tree, clause)]
-            case _:
-                return None
-    except (DdlSyntaxError, _Unknown):
-        return None
-
-
 def conditional_columns(query: str) -> frozenset[str]:
     """Return the casefolded names of the columns that an ALTER TABLE adds IF NOT EXISTS."""
     tree = parse_or_none(query)
@@ -246,6 +208,13 @@ def conditional_columns(query: str) -> frozenset[str]:
     )
 
 
+def table_columns(definition: str) -> frozenset[str]:
+    """Return the casefolded names of the columns of a CREATE TABLE."""
+    tree = parse_or_none(definition)
+    elements = tree.node.elements if tree is not None and isinstance(tree.node, CreateTableStatement) else ()
+    return frozenset(_name(element.name) for element in elements if element.kind is ElementKind.COLUMN)
+
+
 def added_columns(query: str) -> list[str]:
     """Return the casefolded names of the columns that an ALTER TABLE adds, whatever else it does."""
     tree = parse_or_none(query)
@@ -255,44 +224,3 @@ def added_columns(query: str) -> list[str]:
     clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
     elements = (element for clause in clauses for element in clause.elements if element.kind is ElementKind.COLUMN)
     return [element.name.text.casefold() for element in elements if element.name is not None]
-
-
-def _of_clause(tree: Tree, clause: AlterClause) -> list[Postcondition]:
-    """Return what one clause adds and drops. The catalogue does not show what a RENAME has renamed."""
-    match clause.kind:
-        case ClauseKind.ADD:
-            return [_added_objects(element) for element in clause.elements]
-        case ClauseKind.ADD_PARTITION:
-            # ADD PARTITION PARTITIONS 4 names none: then the structures are compared, and their number differs.
-            pairs = pairwise(tree.part(clause.body, clause.span[1]).rest)
-            return [Postcondition("partition", name.text, is_present=True) for word, name in pairs if word.keyword == "PARTITION"]
-        case ClauseKind.DROP_PARTITION:
-            names = tree.part(clause.body, clause.span[1]).split()
-            return [Postcondition("partition", part.name(), is_present=False) for part in names]
-        case ClauseKind.DROP_COLUMN | ClauseKind.DROP_INDEX | ClauseKind.CHANGE if clause.name is not None:
-            return _of_name(clause, clause.name.text)
-        case kind if kind in _REPEATABLE or tree.tokens[clause.span[0]].keyword in _REPEATABLE_OPTIONS:
-            return []
-        case _:
-            raise _Unknown
-
-
-def _of_name(clause: AlterClause, name: str) -> list[Postcondition]:
-    if clause.new_name is None:
-        what = "index" if clause.kind is ClauseKind.DROP_INDEX else "column"
-        return [Postcondition(what, name, is_present=False)]
-    new_name = clause.new_name.text
-    # A CHANGE that keeps the name is a MODIFY: it can run again.
-    return [] if name.casefold() == new_name.casefold() else [Postcondition("column", new_name, is_present=True, formerly=name)]
-
-
-def _added_objects(element: Element) -> Postcondition:
-    # The name after CONSTRAINT is the index's on some servers only.
-    if element.constraint is None and element.kind is ElementKind.INDEX and element.index_kind == "PRIMARY":
-        return Postcondition("index", "PRIMARY", is_present=True)
-    if element.constraint is None and element.name is not None:
-        if element.kind is ElementKind.COLUMN:
-            return Postcondition("column", element.name.text, is_present=True)
-        if element.kind is ElementKind.INDEX and element.index_kind in _PLAIN_INDEXES:
-            return Postcondition("index", element.name.text, is_present=True)
-    raise _Unknown

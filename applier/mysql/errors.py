@@ -85,10 +85,10 @@ _MISSING_ROUTINE = Remedy(
     "applier again. If the sink can do without the view: `applier ddl skip --ts … --table …`",
 )
 _WRITABLE = Remedy("mysql.use-writable-server", "Set [sink] url to a server that accepts writes")
-_ALREADY = Remedy(
+ALREADY: Final = Remedy(
     "mysql.compare-table-and-decide",
-    "Compare the sink's table with upstream's, then `applier ddl done --ts … --table …` if it has the DDL's result, "
-    "`applier ddl retry --ts … --table …` if not",
+    "Compare the sink's table with upstream's behind this DDL, its rows too. If they are equal, run `applier ddl done --ts … --table …`. "
+    "If not, correct the table, or rename what is in the way and run `applier ddl retry --ts … --table …`",
 )
 
 _ROOM = Remedy(
@@ -102,7 +102,7 @@ _DAMAGED = Remedy("mysql.repair-table", "See the server's log: check its disk, a
 RETRY = ErrorMeaning(ErrorVerdict.RETRY, shows_names=True)
 _LOST = ErrorMeaning(ErrorVerdict.LOST, _REACH, shows_names=True)
 _WRONG_VALUE = ErrorMeaning(ErrorVerdict.FATAL, _SHAPE, of_rows=True)
-_ALREADY_SO = ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True)
+_ALREADY_SO = ErrorMeaning(ErrorVerdict.ALREADY_SO, ALREADY, shows_names=True)
 
 MEANINGS: Final[dict[int, ErrorMeaning]] = {
     # Rolled back: a retry may succeed.
@@ -161,7 +161,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     # An unknown column or table: of a DDL perhaps renamed or dropped already, of rows a wrong definition.
     1054: ErrorMeaning(ErrorVerdict.ALREADY_SO, _SHAPE_AND_VALUES, shows_names=True),
     1146: ErrorMeaning(ErrorVerdict.ALREADY_SO, _MISSING_TABLE, shows_names=True),
-    4092: ErrorMeaning(ErrorVerdict.ALREADY_SO, _ALREADY, shows_names=True),  # unknown view (MariaDB)
+    4092: ErrorMeaning(ErrorVerdict.ALREADY_SO, ALREADY, shows_names=True),  # unknown view (MariaDB)
     # Access and configuration.
     1044: ErrorMeaning(ErrorVerdict.FATAL, _GRANT, shows_names=True),
     1045: ErrorMeaning(ErrorVerdict.FATAL, _LOGIN, shows_names=True),
@@ -228,7 +228,7 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
     # The operating system's number in the text decides: see ``_OS_FULL``.
     3: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file
     1004: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # a file cannot be created
-    1005: ErrorMeaning(ErrorVerdict.FATAL, _ALREADY, shows_names=True),  # a table cannot be created
+    1005: ErrorMeaning(ErrorVerdict.FATAL, ALREADY, shows_names=True),  # a table cannot be created
     1006: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # a schema cannot be created
     1023: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error on close
     1026: ErrorMeaning(ErrorVerdict.FATAL, _DAMAGED, shows_names=True),  # error writing a file

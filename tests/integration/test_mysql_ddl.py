@@ -157,25 +157,6 @@ def test_keys_that_differ_in_case_stay_two_keys_where_the_ddl_names_only_a_chars
 @pytest.mark.parametrize(
     ("prepared", "table", "query"),
     [
-        ("CREATE TABLE {s}.t (id INT, v INT)", "t", "CREATE TABLE t (id INT, v INT)"),
-        ("CREATE TABLE {s}.t (id INT, v INT)", "t", "ALTER TABLE t ADD COLUMN v INT"),
-        ("CREATE TABLE {s}.t (id INT)", "t", "ALTER TABLE t DROP COLUMN v"),
-        ("CREATE TABLE {s}.t (id INT, KEY k (id))", "t", "CREATE INDEX k ON t (id)"),
-        ("CREATE TABLE {s}.other (id INT)", "t", "DROP TABLE t"),
-        ("CREATE TABLE {s}.other (id INT)", "t", "DROP VIEW t"),
-    ],
-)
-def test_a_result_that_exists_already_counts_as_done(shop: Replica, url: str, prepared: str, table: str, query: str) -> None:
-    run(url, prepared.format(s=SHOP))
-    present = definitions(url)
-    shop.ddl(query, table)
-    assert states(shop) == [DdlState.DONE]
-    assert definitions(url) == present
-
-
-@pytest.mark.parametrize(
-    ("prepared", "table", "query"),
-    [
         ("CREATE TABLE {s}.t (other INT)", "t", "CREATE TABLE t (id INT, v INT)"),
         ("CREATE TABLE {s}.t (id INT, v INT)", "t", "ALTER TABLE t ADD COLUMN w INT, ADD COLUMN v INT"),
         ("CREATE TABLE {s}.u (id INT)", "u", "RENAME TABLE t TO u"),

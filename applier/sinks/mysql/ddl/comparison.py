@@ -16,18 +16,16 @@ next one drops it before anything else.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnClause, Connection, LargeBinary, cast, exists, insert, literal, select
-from sqlalchemy import column as sql_column
+from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
-from applier.ddl.conditions import Postcondition, postconditions_of
 from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, Edit, IndexStatement, NamePlace, edited
 from applier.model.errors import NeedsOperator
@@ -35,9 +33,9 @@ from applier.model.events import DdlEvent, TableName
 from applier.model.remedy import Remedy
 from applier.mysql.catalogue import given_name, holds_row, read_structures
 from applier.mysql.errors import UNKNOWN, ErrorVerdict, code_of, is_database_error, meaning_of, meaning_of_code, server_text
-from applier.mysql.names import quote_identifier, quote_table, schema_spelling, spellings, sql_name
+from applier.mysql.names import quote_table, schema_spelling, spellings
 from applier.mysql.session import execute_text
-from applier.mysql.structure import ColumnStructure, IndexStructure, TableStructure
+from applier.mysql.structure import TableStructure
 from applier.sinks.failpoint import reach
 from applier.sinks.mysql.ddl.intents import Intent, OwnerSession
 from applier.sinks.mysql.ddl.schema_default import read_schema_default
@@ -144,23 +142,6 @@ class Scratch:
             if there.query:
                 send(self.connection, there, self._own(there.query))
 
-    def as_sent(self, ddl: DdlEvent) -> str:
-        """Return the statement of a DDL with all that it asks for, also where the DDL's own table has some of it."""
-        return as_in_sink(self.connection, ddl, self.collations, resolves=False).query
-
-    def alter(self, clause: str) -> None:
-        """Run an ALTER TABLE of our own on it. ScratchRefused."""
-        with _refusals():
-            execute_text(self.connection, f"ALTER TABLE {quote_table(*self.name)} {clause}")
-
-    def fill(self) -> bool:
-        """Insert one row of defaults; False if the table's checks or partitions refuse it."""
-        with _refusals():
-            # IGNORE gives columns without a default the type's own: '', 0.
-            filled = self.connection.execute(insert(sql_name(self.name)).prefix_with("IGNORE")).rowcount == 1
-            self.connection.commit()
-        return filled
-
     def structure(self, actual: TableName) -> TableStructure:
         """Return its structure as that of ``actual`` would be."""
         found = read_structures(self.connection, [self.name])[self.name.fold()]
@@ -227,7 +208,6 @@ def _refusals() -> Iterator[None]:
 
 
 DROPS: Final = frozenset({DdlKind.DROP_TABLE, DdlKind.DROP_VIEW, DdlKind.DROP_SCHEMA})
-SCHEMAS: Final = frozenset({DdlKind.CREATE_SCHEMA, DdlKind.DROP_SCHEMA})
 
 
 def has_existence(connection: Connection, statement: DdlStatement) -> bool:
@@ -461,199 +441,6 @@ _FINDERS: Final[Mapping[DdlKind, Callable[[_Case], Finding]]] = {
 }
 
 
-_FACTS = ("engine", "collation", "options", "comment", "foreign_keys", "checks", "partitioning", "triggers")
-
-
-def difference(present: TableStructure, made: TableStructure) -> str | None:
-    """Return how an existing table differs from the table that a statement makes; None if it does not."""
-    if present == made:
-        return None
-    if present.kind != made.kind:
-        return f"the sink has a {present.kind}, the statement makes a {made.kind}"
-    of_parts = _of_named("column", present.columns, made.columns) or _of_named("index", present.indexes, made.indexes)
-    if of_parts is not None:
-        return of_parts
-    for fact in _FACTS:
-        has, makes = getattr(present, fact), getattr(made, fact)
-        if has != makes:
-            return f"{fact.replace('_', ' ')}: the sink has {_shown(has)}, the statement makes {_shown(makes)}"
-    # All named parts are equal and the structures are not: only the order is left.
-    return "the order of the columns differs"
-
-
-def _of_named(
-    what: str, present: Iterable[ColumnStructure] | Iterable[IndexStructure], made: Iterable[ColumnStructure] | Iterable[IndexStructure]
-) -> str | None:
-    have, want = {one.name.casefold(): one for one in present}, {one.name.casefold(): one for one in made}
-    for name, one in want.items():
-        if name not in have:
-            return f"{what} {one.name} is missing in the sink"
-        if have[name] != one:
-            return f"{what} {one.name}: the sink has {_worded(have[name], one)}, the statement makes {_worded(one, have[name])}"
-    for name, extra in have.items():
-        if name not in want:
-            return f"only the sink has {what} {extra.name}"
-    return None
-
-
-def _worded(one: ColumnStructure | IndexStructure, other: ColumnStructure | IndexStructure) -> str:
-    """Show the facts in which they differ."""
-    names = [name for name in one.__slots__ if getattr(one, name) != getattr(other, name, None)]
-    return ", ".join(f"{name} {_shown(getattr(one, name))}" for name in names)
-
-
-def _shown(value: Any) -> str:
-    """Show a fact for people."""
-    match value:
-        case None | "" | ():
-            return "none"
-        case bool():
-            return str(value).lower()
-        case tuple():
-            return ", ".join(map(_shown, value))
-        case _ if hasattr(value, "__slots__") and not isinstance(value, str) and len(value.__slots__) > 1:
-            facts = {name: getattr(value, name) for name in value.__slots__}
-            return "(" + ", ".join(f"{name} {_shown(fact)}" for name, fact in facts.items() if fact not in (None, "", ())) + ")"
-        case _:
-            return str(value)
-
-
-_CREATES: Final = frozenset({DdlKind.CREATE_TABLE, DdlKind.CREATE_TABLE_LIKE})
-_ALTERS: Final = frozenset({DdlKind.ALTER_TABLE, DdlKind.CREATE_INDEX, DdlKind.DROP_INDEX})
-_UNKNOWN: Final = "the catalogue does not show whether the statement has run"
-_HAS_ROWS: Final = "the table holds rows, but the statement makes an empty one"
-_UNKNOWN_VALUES: Final = "the table holds rows, and the values that the statement gives them are not known"
-
-
-class _Existing(NamedTuple):
-    """A statement, and the table that it found, as the server spells its name."""
-
-    ddl: DdlEvent
-    table: TableName
-    structure: TableStructure
-    scratch: Scratch
-
-    @property
-    def holds_row(self) -> bool:
-        return holds_row(self.scratch.connection, self.table)
-
-
-def missing_result(scratch: Scratch, ddl: DdlEvent, own: Collection[str] = ()) -> str | None:
-    """Say what the sink lacks of the DDL's result; None: nothing. Makes the scratch table: no transaction may be open.
-
-    ``own``: casefolded names of columns that upstream's table had before; the statement found them there too.
-    """
-    connection = scratch.connection
-    statement = parse_ddl(ddl)
-    # That some table has the new name of a RENAME does not show that it is the old table: the operator decides.
-    if statement is None or statement.renames:
-        return _UNKNOWN
-    if statement.kind in DROPS | SCHEMAS:
-        return None if has_existence(connection, statement) else _UNKNOWN
-    if statement.kind not in _CREATES | _ALTERS:
-        return _UNKNOWN
-    name = (statement.creates if statement.kind in _CREATES else statement.needs)[0]
-    actual = spellings(connection, [name]).get(name.fold())
-    if actual is None:
-        return "the table does not exist"
-    existing = _Existing(ddl, actual, own_structure(connection, actual), scratch)
-    try:
-        return _missing_of_create(existing) if statement.kind in _CREATES else _missing_of_alter(existing, own)
-    except ScratchRefused as error:
-        return error.reason
-
-
-def _missing_of_create(existing: _Existing) -> str | None:
-    with existing.scratch.of_statement(existing.ddl):
-        differs = difference(existing.structure, existing.scratch.structure(existing.table))
-    if differs is None and existing.holds_row:
-        return _HAS_ROWS
-    return differs
-
-
-def _missing_of_alter(existing: _Existing, own: Collection[str]) -> str | None:
-    every = postconditions_of(existing.scratch.as_sent(existing.ddl))
-    if every is None:
-        return _UNKNOWN
-    conditions = [condition for condition in every if condition.what != "column" or condition.name.casefold() not in own]
-    for condition in sorted(conditions, key=lambda one: one.is_present):
-        if _has(existing.structure, condition) != condition.is_present:
-            return f"{condition.what} {condition.name} {'is missing' if condition.is_present else 'still exists'}"
-    added = [condition for condition in conditions if condition.is_present]
-    # Only DROPs, and all of it is gone: rows keep nothing of a dropped column or index.
-    if conditions and not added:
-        return None
-    # DROP and ADD in one statement: the ADD found its column, but whether it was added after the DROP nothing shows.
-    if len(added) != len(conditions):
-        return _UNKNOWN
-    return _missing_of_additions(existing, added)
-
-
-def _missing_of_additions(existing: _Existing, added: Sequence[Postcondition]) -> str | None:
-    """Take away from a copy of the table what the ALTER adds, run the ALTER on it, and compare."""
-    scratch = existing.scratch
-    definition = states_of(snapshot(scratch.connection, [existing.table])).definition(existing.table)
-    with scratch.of_definition(definition):
-        for condition in added:
-            scratch.alter(_undoing(condition))
-        # Filled before the statement runs: the server itself then puts into the row what belongs into old rows.
-        is_filled = scratch.fill()
-        scratch.run(existing.ddl)
-        differs = difference(existing.structure, scratch.structure(existing.table))
-        return differs if differs is not None else _missing_in_rows(existing, added, is_filled=is_filled)
-
-
-def _has(structure: TableStructure, condition: Postcondition) -> bool:
-    match condition.what:
-        case "column":
-            return structure.column(condition.name) is not None
-        case "index":
-            return structure.index(condition.name) is not None
-        case _:
-            partitions = structure.partitioning.partitions if structure.partitioning else ()
-            return condition.name.casefold() in {partition.name.casefold() for partition in partitions}
-
-
-def _undoing(condition: Postcondition) -> str:
-    """Return the clause that takes away what a statement adds."""
-    name = quote_identifier(condition.name)
-    if condition.formerly:
-        return f"RENAME COLUMN {name} TO {quote_identifier(condition.formerly)}"
-    if (condition.what, condition.name) == ("index", "PRIMARY"):
-        return "DROP PRIMARY KEY"
-    return f"DROP {condition.what.upper()} {name}"
-
-
-def _missing_in_rows(existing: _Existing, added: Sequence[Postcondition], *, is_filled: bool) -> str | None:
-    """Compare what old rows hold in new columns with the row of the scratch table."""
-    columns = list(_written_columns(added, existing.structure))
-    if not columns or not existing.holds_row:
-        return None
-    # CHANGE a b: the old rows' values come from a column that no longer exists.
-    if not is_filled or any(condition.formerly for condition in added):
-        return _UNKNOWN_VALUES
-    for column in columns:
-        if _holds_other(existing, column):
-            return f"column {column}: old rows hold other values than the statement gives them"
-    return None
-
-
-def _written_columns(added: Sequence[Postcondition], present: TableStructure) -> Iterator[str]:
-    for condition in added:
-        column = present.column(condition.name) if condition.what == "column" else None
-        # The server computes generated columns.
-        if column is not None and column.generation is None:
-            yield column.name
-
-
-def _holds_other(existing: _Existing, name: str) -> bool:
-    """Return whether a row holds something else than the scratch table's. As bytes: some collations take 'a' for 'A'."""
-    column: ColumnClause[Any] = sql_column(name)
-    made = select(cast(column, LargeBinary)).select_from(sql_name(existing.scratch.name)).limit(1).scalar_subquery()
-    others = select(literal(1)).select_from(sql_name(existing.table)).where(cast(column, LargeBinary).is_distinct_from(made))
-    return bool(existing.scratch.connection.scalar(select(exists(others))))
-
-
 class Comparison:
     """The questions that the run of a DDL asks about its tables."""
 
@@ -680,6 +467,13 @@ class Comparison:
             raise NeedsOperator(message, remedy=remedy, **intent.facts)
         return found.outcome is Outcome.RAN
 
+    def is_there(self, intent: Intent) -> bool:
+        """Return whether the schema of a CREATE exists, or everything that a DROP names is gone. False for other statements."""
+        statement = parse_ddl(intent.ddl)
+        if statement is None or statement.kind not in DROPS | {DdlKind.CREATE_SCHEMA}:
+            return False
+        return self._session.commit(lambda connection: has_existence(connection, statement), "looking for what a DDL names", **intent.facts)
+
     def has_changed(self, intent: Intent) -> bool:
         """Return whether the tables have other definitions than when the statement was sent."""
         names = described_tables(intent.ddl)
@@ -689,14 +483,6 @@ class Comparison:
 
         now = self._session.commit(work, "reading the tables of a DDL", **intent.facts)
         return not states_of(intent.before).has_same_definitions(states_of(now), names)
-
-    def missing_result(self, intent: Intent, own: Collection[str] = ()) -> str | None:
-        """Say what the sink lacks of the statement's result; None: nothing. ``own``: columns that upstream's table had before."""
-        return self._session.commit(
-            lambda connection: missing_result(self._scratch(connection), intent.ddl, own),
-            "comparing the sink with the result of a DDL",
-            **intent.facts,
-        )
 
     def drop_leftover(self) -> None:
         """Drop the scratch table that a dead run left."""

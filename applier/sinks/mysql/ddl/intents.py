@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
 from applier.ddl.adaptation import refuse_inexpressible
-from applier.ddl.conditions import conditional_columns
+from applier.ddl.conditions import conditional_columns, table_columns
 from applier.model.errors import SinkError
 from applier.model.events import DdlEvent, DdlIdentity
 from applier.mysql.names import names_asked_once
@@ -20,7 +20,7 @@ from applier.sinks.failpoint import reach
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.ddl.old_rows import OldTable, in_its_zone, refuse_other_conversions, refuse_other_rows, refuse_own_values
 from applier.sinks.mysql.ddl.rewrite import refuse_generated, spelled_in_sink, target_of
-from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot
+from applier.sinks.mysql.ddl.snapshot import described_tables, snapshot, states_of
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.mysql.ownership import Ownership, commit_owned
 from applier.sinks.progress import Fence, ProgressCommit
@@ -146,15 +146,14 @@ class Intents:
         with suppress(SinkError):
             self._session.commit_once(work, "recording a DDL's refusal")
 
-    def conditional_columns(self, intent: Intent) -> dict[str, bool | None]:
-        """Return the columns that the statement adds IF NOT EXISTS, and whether upstream's table had each before; None: not known."""
-        names = conditional_columns(intent.ddl.query)
-        if not names:
-            return {}
-        evidence = Evidence(self._session.commit(self._ledger.statements, "reading the ledger", **intent.facts))
-        statement, ts = parse_ddl(intent.ddl), intent.ddl.commit_ts
-        table = statement.needs[0].fold() if statement is not None and statement.needs else intent.ddl.name.fold()
-        return {name: evidence.has_column(table, name, ts) for name in sorted(names)}
+    def foreign_columns(self, intent: Intent) -> list[str]:
+        """Return the columns that the statement adds IF NOT EXISTS, and that the sink's table had before, but upstream's had not."""
+        statement, names = parse_ddl(intent.ddl), conditional_columns(intent.ddl.query)
+        if not names or statement is None:
+            return []
+        table, evidence = statement.needs[0], Evidence(self._session.commit(self._ledger.statements, "reading the ledger", **intent.facts))
+        found = names & table_columns(states_of(intent.before).definition(table))
+        return sorted(name for name in found if evidence.has_column(table.fold(), name, intent.ddl.commit_ts) is False)
 
     def end(self, fence: Fence, intent: Intent, progress: ProgressCommit | None) -> Fence:
         """Write done, with the progress (None: the checkpoint stays)."""

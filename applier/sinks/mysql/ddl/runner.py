@@ -9,7 +9,7 @@ killed, the disk is full) the DDL runs in the foreground: it is compared, sent a
 
 import logging
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from threading import Thread
 from typing import Final
 
@@ -22,7 +22,7 @@ from applier.ddl.parser import NO_SEQUENCE, OTHER_ROWS
 from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.remedy import Remedy
-from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
+from applier.mysql.errors import ALREADY, ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import discard
 from applier.sinks.bookkeeping.ledger import Ledger
@@ -121,30 +121,6 @@ def _meet(one: Touches, other: Touches) -> bool:
 LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY, SYNTAX_ERROR = 1205, 1146, 1062, 1064
 _NEAR: Final = re.compile(r"near '(.*)' at line", re.DOTALL)
 _MAX_SHOWN: Final = 80
-_OTHER_TABLE: Final = Remedy(
-    "mysql.define-table-as-upstream",
-    "Give the table in the sink upstream's definition and rows, then run `applier ddl done --ts … --table …`. "
-    "Or rename it, so that it keeps its rows, and start the applier again: it makes the table",
-)
-_OTHER_INDEX: Final = Remedy(
-    "mysql.define-index-as-upstream",
-    "Give the index in the sink upstream's definition, then run `applier ddl done --ts … --table …`. "
-    "Or drop the index, which holds no rows, and start the applier again",
-)
-_OTHER_VIEW: Final = Remedy(
-    "mysql.define-view-as-upstream",
-    "Give the view in the sink upstream's definition, then run `applier ddl done --ts … --table …`. "
-    "Or drop the view, which holds no rows, and start the applier again",
-)
-_OTHER_COLUMNS: Final = Remedy(
-    "mysql.complete-table",
-    "Give the table in the sink what it has upstream behind this DDL, and old rows the values that they have there: `applier verify` shows "
-    "those that differ. Then run `applier ddl done --ts … --table …`",
-)
-_FOUND: Final = Remedy(
-    "mysql.define-column-as-upstream",
-    "Give the column in the sink upstream's definition, and its rows upstream's values. Then run `applier ddl done --ts … --table …`",
-)
 _LOCKED: Final = Remedy(
     "mysql.end-blocking-session",
     "Another session holds a lock that the DDL needs: blocked_by names it. End that session, then start the applier again",
@@ -156,9 +132,9 @@ _BY_HAND: Final = Remedy(
 )
 
 
-def refused(connection: Connection, intent: Intent, error: BaseException, *, reason: str = "") -> SinkError:
-    """Return the server's refusal as an error of ours. ``reason``: why an "already so" does not count as done."""
-    facts = intent.facts | ({"reason": reason} if reason else {})
+def refused(connection: Connection, intent: Intent, error: BaseException) -> SinkError:
+    """Return the server's refusal as an error of ours."""
+    facts = intent.facts
     if code_of(error) == LOCK_WAIT_TIMEOUT:
         facts["blocked_by"] = blockers(connection, intent.ddl.schema) or "unknown (GRANT PROCESS shows it)"
     # The text of a DDL is in the message already, so the server's words about it give away nothing more.
@@ -173,8 +149,7 @@ def refused(connection: Connection, intent: Intent, error: BaseException, *, rea
     if isinstance(ours, RetryableSinkError):
         remedy = _LOCKED if code_of(error) == LOCK_WAIT_TIMEOUT else ours.remedy
         return RetryableSinkError(ours.message, remedy=remedy, **ours.facts)
-    remedy = _remedy_of_result(intent) if reason and code_of(error) != NO_TABLE else ours.remedy if is_known(error) else _BY_HAND
-    return type(ours)(ours.message, remedy=remedy, **ours.facts)
+    return type(ours)(ours.message, remedy=ours.remedy if is_known(error) else _BY_HAND, **ours.facts)
 
 
 def _changes_table(intent: Intent) -> bool:
@@ -186,32 +161,6 @@ def _unknown_words(message: str) -> str:
     """Say what the server does not know: it begins its answer with advice to read a manual."""
     near = _NEAR.search(message)
     return "the sink's server does not know words of the DDL" + (f": {near[1][:_MAX_SHOWN]}" if near is not None else "")
-
-
-def found_otherwise(intent: Intent, reason: str) -> FatalSinkError:
-    """Return the error of a DDL that has made a part, and has found another part (IF NOT EXISTS) that is not what it makes."""
-    message = f"the DDL has found a column that is not what it makes: {reason}"
-    return FatalSinkError(message, remedy=_FOUND, **intent.facts)
-
-
-def result_differs(intent: Intent, reason: str) -> FatalSinkError:
-    """Return the error of a DDL that changed nothing (IF NOT EXISTS), and whose object is not what it makes."""
-    message = f"the DDL changed nothing, because its object exists already: {reason}"
-    return FatalSinkError(message, remedy=_remedy_of_result(intent), **intent.facts)
-
-
-def _remedy_of_result(intent: Intent) -> Remedy:
-    """Return what to do about an object that is not what the statement makes: what holds rows is never dropped."""
-    statement = parse_ddl(intent.ddl)
-    match None if statement is None else statement.kind:
-        case DdlKind.CREATE_TABLE | DdlKind.CREATE_TABLE_LIKE:
-            return _OTHER_TABLE
-        case DdlKind.CREATE_INDEX | DdlKind.DROP_INDEX:
-            return _OTHER_INDEX
-        case DdlKind.CREATE_VIEW | DdlKind.DROP_VIEW:
-            return _OTHER_VIEW
-        case _:
-            return _OTHER_COLUMNS
 
 
 NOT_MADE: Final = frozenset({1007, 1050, 1054, 1060, 1061, 1068, 1146, 1517, 4092})
@@ -275,8 +224,7 @@ class Execution:
                 # would compare the tables, and take somebody's change in between for the statement's.
                 self._intents.note_refusal(intent, translate(error, "running a DDL", **intent.facts))
                 return False
-            case ErrorVerdict.ALREADY_SO:
-                self._require_result(intent, error)
+            case ErrorVerdict.ALREADY_SO if self._comparison.is_there(intent):
                 return True
             case _:
                 failure = refused(self._session.connection, intent, error)
@@ -294,25 +242,16 @@ class Execution:
         raise RetryableSinkError("retries ended without an outcome", doing="finding out whether a DDL has run")
 
     def _require_made(self, intent: Intent) -> None:
-        """Raise unless what a statement has found and not made is what it makes."""
-        found = self._intents.conditional_columns(intent)
-        own = [column for column, is_own in found.items() if is_own]
-        if not self._comparison.has_changed(intent):
-            self._require_result(intent, None, own)
-        # What the statement has changed it has made. A column that upstream's table never had was made by hand.
-        elif False in found.values() and (reason := self._comparison.missing_result(intent, own)) is not None:
-            failure = found_otherwise(intent, reason)
-            self._intents.note_refusal(intent, failure)
-            raise failure
-
-    def _require_result(self, intent: Intent, error: Exception | None, own: Collection[str] = ()) -> None:
-        """Raise unless the sink has all that the statement makes. ``error``: the server's answer; None for a warning."""
-        reason = self._comparison.missing_result(intent, own)
-        if reason is None:
+        """Raise if the statement has made nothing, or has found what upstream's table never had: somebody has made it by hand."""
+        found = self._intents.foreign_columns(intent)
+        if self._comparison.is_there(intent) or (not found and self._comparison.has_changed(intent)):
             return
-        failure = result_differs(intent, reason) if error is None else refused(self._session.connection, intent, error, reason=reason)
+        message = (
+            f"the DDL has found what it makes: column {', '.join(found)}" if found else "the DDL changed nothing: what it makes exists"
+        )
+        failure = FatalSinkError(message, remedy=ALREADY, **intent.facts)
         self._intents.note_refusal(intent, failure)
-        raise failure from error
+        raise failure
 
 
 class DdlRunner:
