@@ -23,7 +23,7 @@ from applier.config.http import Listen
 from applier.config.kafka_source import KafkaSourceConfig
 from applier.config.load import variable_of
 from applier.config.model import Config
-from applier.config.section import ReadableFile, SecretFile
+from applier.config.section import ReadableFile, SecretFile, Section
 from applier.config.selection import SelectedSource
 from applier.config.value import parse_size
 from applier.telemetry.log_event import LogEvent
@@ -91,8 +91,8 @@ def _kind(model: type[BaseModel]) -> str:
 
 def _own_first(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
     """Return the fields: those of the class before those that it shares."""
-    own = inspect.get_annotations(model)
-    return sorted(model.model_fields.items(), key=lambda item: item[0] not in own)
+    shared = SelectedSource.model_fields if model is not SelectedSource else ()
+    return sorted(model.model_fields.items(), key=lambda item: item[0] in shared)
 
 
 def _about(model: type[BaseModel]) -> str:
@@ -151,7 +151,12 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line per kind
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings that stand below fields, those of a shared section too."""
     body = ast.parse(inspect.getsource(model)).body[0]
-    found = _docstrings(SelectedSource) if issubclass(model, SelectedSource) and model is not SelectedSource else {}
+    found = {
+        name: text
+        for base in model.__bases__
+        if issubclass(base, Section) and base is not Section
+        for name, text in _docstrings(base).items()
+    }
     for field, below in zip(body.body, body.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             found[ast.unparse(field.target)] = _plain(str(below.value.value))

@@ -2,15 +2,13 @@
 
 import re
 from dataclasses import replace
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator
 
-from applier.config.section import ReadableFile, SecretFile
 from applier.config.selection import SelectedSource, online_ddl_of
-from applier.config.tls import tls_of
-from applier.config.value import parse_server_url, refuse, split_text
-from applier.database.tls import Tls, TlsMode
+from applier.config.server import ServerSection
+from applier.config.value import refuse, split_text
 from applier.model.remedy import Remedy
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sources.binlog.settings import BinlogSettings
@@ -55,7 +53,7 @@ def _start(text: str) -> str:
     raise refuse(f"is not a place in a binlog: {text!r}", START_FORM)
 
 
-class BinlogSourceConfig(SelectedSource):
+class BinlogSourceConfig(ServerSection, SelectedSource):
     """The server whose binlog is read, as a replica reads it."""
 
     time_zone: ClassVar[str] = "UTC"
@@ -72,20 +70,6 @@ class BinlogSourceConfig(SelectedSource):
 
     kind: Literal["binlog"]
     """The binlog of a MySQL or MariaDB server."""
-    url: SecretStr
-    """URL of the primary: ``mysql+pymysql://applier@primary:3306/``; ``mariadb+pymysql://`` is the same. ``@`` is ``%40``."""
-    password: SecretStr | None = None
-    """The primary's password. Prefer the environment or a file."""
-    password_file: SecretFile | None = None
-    """The file that holds it."""
-    tls_mode: TlsMode | None = None
-    """TLS to the primary, as ``sink.tls_mode``."""
-    tls_ca: ReadableFile | None = None
-    """The authority that signed the primary's certificate."""
-    tls_cert: ReadableFile | None = None
-    """The applier's own certificate for the primary."""
-    tls_key: ReadableFile | None = None
-    """The key of that certificate."""
     server_ids: Annotated[str, AfterValidator(_server_ids)] = SERVER_IDS
     """Server ids of the connections that read, first and last. No other replica of the primary may have one of them."""
     start: Annotated[str, BeforeValidator(str), AfterValidator(_start)] = ""
@@ -97,54 +81,25 @@ class BinlogSourceConfig(SelectedSource):
     trash_table_rules: Annotated[tuple[str, ...], BeforeValidator(split_text)] = LEFTOVERS
     """Those for the other tables that they make: changelogs, and the table of before."""
 
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: SecretStr) -> SecretStr:
-        # Checked, but kept as it is: the parsed form would show the password in a repr.
-        parse_server_url(url.get_secret_value())
-        return url
-
-    @model_validator(mode="after")
-    def _check_password_and_tls(self) -> Self:
-        if self.password is not None and self.password_file is not None:
-            raise refuse("sets both password and password_file", Remedy("config.remove-binlog-url-or-file", "Remove one of them"))
-        self._tls()
-        return self
-
-    def _tls(self) -> Tls:
-        return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
-
     def selection(self) -> TableSelection:
         """Return what the replica has of upstream, and under which names."""
         rules = online_ddl_of(self.online_ddl, self.shadow_table_rules, self.trash_table_rules)
         return replace(super().selection(), online=rules)
 
-    @property
-    def address(self) -> str:
-        """The URL with its password masked."""
-        return parse_server_url(self.url.get_secret_value()).render_as_string(hide_password=True)
-
-    def _full_url(self) -> str:
-        url = parse_server_url(self.url.get_secret_value())
-        password = self.password_file if self.password is None else self.password
-        if password is not None:
-            url = url.set(password=password.get_secret_value())
-        return url.render_as_string(hide_password=False)
-
     def users(self) -> dict[str, str]:
         """Return the user of the primary."""
-        return {"binlog": parse_server_url(self.url.get_secret_value()).username or ""}
+        return {"binlog": self.user}
 
     def upstream_settings(self) -> UpstreamSettings:
         """Return the primary: the sink is compared with it."""
-        return UpstreamSettings(url=self._full_url(), tls=self._tls())
+        return UpstreamSettings(url=self.full_url(), tls=self.tls)
 
     def settings(self, name: str) -> BinlogSettings:
         """Return the settings for the replica ``name``. Their ``repr`` hides the password."""
         first, _, last = self.server_ids.partition("-")
         return BinlogSettings(
-            url=self._full_url(),
-            tls=self._tls(),
+            url=self.full_url(),
+            tls=self.tls,
             server_ids=(int(first), int(last)),
             start=self.start,
             name=name,

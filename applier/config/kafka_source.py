@@ -4,16 +4,16 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from applier.config.section import DeclaredDispatcher, Properties, ReadableFile, SecretFile, Section, check_kafka_files, with_files_read
 from applier.config.selection import SelectedSource
-from applier.config.tls import tls_of
+from applier.config.server import ServerSection
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, parse_size, refuse, split_text
-from applier.database.tls import Tls, TlsMode
+from applier.database.tls import TlsMode
 from applier.model.position import MAX_TS
 from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
@@ -139,6 +139,10 @@ def check_protocol(name: str) -> str:
 PartitionCount = Annotated[Whole, Field(ge=1)]
 
 
+class _UpstreamServer(ServerSection):
+    prefix: ClassVar[str] = "upstream_"
+
+
 class KafkaSourceConfig(SelectedSource):
     """Where the topics of a changefeed are, and what is known about them."""
 
@@ -208,16 +212,13 @@ class KafkaSourceConfig(SelectedSource):
 
     @model_validator(mode="after")
     def _check_upstream_keys(self) -> Self:
-        if self.upstream_password is not None and self.upstream_password_file is not None:
-            raise refuse(
-                "sets both upstream_password and upstream_password_file",
-                Remedy("config.remove-upstream-password-or-file", "Remove one of them"),
-            )
-        self._upstream_tls()
+        self._server().check()
         return self
 
-    def _upstream_tls(self) -> Tls:
-        return tls_of(self.upstream_tls_mode, self.upstream_tls_ca, self.upstream_tls_cert, self.upstream_tls_key)
+    def _server(self) -> "_UpstreamServer":
+        """Return upstream's keys as those of any server. Each is checked already."""
+        keys = {name: getattr(self, f"upstream_{name}") for name in ServerSection.model_fields if name != "url"}
+        return _UpstreamServer.model_construct(url=self.upstream or SecretStr(""), **keys)
 
     def claim_check_settings(self) -> ClaimCheckSettings | None:
         """Return where the objects of large rows are; None if no storage is configured."""
@@ -225,17 +226,14 @@ class KafkaSourceConfig(SelectedSource):
 
     def users(self) -> dict[str, str]:
         """Return the user of upstream's database."""
-        return {} if self.upstream is None else {"upstream": parse_server_url(self.upstream.get_secret_value()).username or ""}
+        return {} if self.upstream is None else {"upstream": self._server().user}
 
     def upstream_settings(self) -> UpstreamSettings | None:
         """Return where upstream is; None if no address is configured. Its ``repr`` hides the password."""
         if self.upstream is None:
             return None
-        url = parse_server_url(self.upstream.get_secret_value())
-        password = self.upstream_password_file if self.upstream_password is None else self.upstream_password
-        if password is not None:
-            url = url.set(password=password.get_secret_value())
-        return UpstreamSettings(url=url.render_as_string(hide_password=False), tls=self._upstream_tls(), time_zone=self.time_zone)
+        server = self._server()
+        return UpstreamSettings(url=server.full_url(), tls=server.tls, time_zone=self.time_zone)
 
     def time_zone_warning(self) -> dict[str, Any] | None:
         """Return the facts of a warning if TIMESTAMP text of the zone can have two meanings, else None."""

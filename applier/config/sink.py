@@ -3,9 +3,10 @@
 from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
+from sqlalchemy import URL
 
-from applier.config.section import Consistency, Keyless, OnRejectedEvent, ReadableFile, SecretFile, Section
-from applier.config.tls import tls_of
+from applier.config.section import Consistency, Keyless, OnRejectedEvent
+from applier.config.server import ServerSection
 from applier.config.value import (
     Whole,
     check_schema,
@@ -13,7 +14,7 @@ from applier.config.value import (
     parse_url,
     refuse,
 )
-from applier.database.tls import Tls, TlsMode
+from applier.database.tls import Tls
 from applier.model.remedy import Remedy
 from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
@@ -24,21 +25,11 @@ from applier.sinks.settings import SCHEMA, BulkLoad
 DIFFERENCES: Final = frozenset(str(kind) for kind in DifferenceKind)
 
 
-class SinkConfig(Section):
+class SinkConfig(ServerSection):
     """The database, and how it is written."""
 
     url: SecretStr
     """URL of the server, without a database: ``mysql+pymysql://user@host:3306/``; or ``sqlite:///file.db``. ``@`` is ``%40``."""
-    password: SecretStr | None = None
-    """The password. Prefer the environment or a file."""
-    password_file: SecretFile | None = None
-    """The file that holds it."""
-    tls_mode: TlsMode | None = None
-    """Default: ``verify_identity`` with ``tls_ca``, ``required`` with ``tls_cert``, else ``preferred``."""
-    tls_ca: ReadableFile | None = None
-    tls_cert: ReadableFile | None = None
-    tls_key: ReadableFile | None = None
-    """The key of ``tls_cert``."""
     consistency: Consistency = Consistency.TRANSACTION
     writers: Annotated[Whole, Field(ge=1, le=64)] | None = None
     """With ``consistency = "row"``: how many connections write at once; None: one per core."""
@@ -56,13 +47,6 @@ class SinkConfig(Section):
     """Schema of the bookkeeping tables; in SQLite the prefix of their names."""
     accept: dict[str, tuple[DifferenceKind, ...]] = Field(default_factory=dict)
     """Table (``*`` and ``?`` are wild) -> accepted differences from upstream's table."""
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: SecretStr) -> SecretStr:
-        # Checked, but kept as it is: the parsed form would show the password in a repr.
-        parse_url(url.get_secret_value())
-        return url
 
     @field_validator("bookkeeping_schema")
     @classmethod
@@ -96,10 +80,13 @@ class SinkConfig(Section):
                     raise refuse(f"has an unknown kind of difference: {name!r}", nearest(str(name), DIFFERENCES))
         return accept
 
+    @staticmethod
+    def parse(text: str) -> URL:
+        """Read the URL of any sink."""
+        return parse_url(text)
+
     @model_validator(mode="after")
-    def _check_password_and_tls(self) -> Self:
-        if self.password is not None and self.password_file is not None:
-            raise refuse("sets both password and password_file", Remedy("config.remove-sink-password-or-file", "Remove one of them"))
+    def _check_tls(self) -> Self:
         if self.tls != Tls() and self.kit.local:
             raise refuse(f"sets TLS for {self.kit.local}", Remedy("config.remove-sink-tls-keys", "Remove the tls_ keys"))
         return self
@@ -113,22 +100,3 @@ class SinkConfig(Section):
     def equal_rows_rule(self) -> EqualRowsRule:
         """What happens to equal rows of each table without a key."""
         return EqualRowsRule(self.equal_rows, tuple(self.equal_rows_of.items()))
-
-    @property
-    def tls(self) -> Tls:
-        """TLS to the database."""
-        return tls_of(self.tls_mode, self.tls_ca, self.tls_cert, self.tls_key)
-
-    @property
-    def address(self) -> str:
-        """The URL with its password masked."""
-        return parse_url(self.url.get_secret_value()).render_as_string(hide_password=True)
-
-    def full_url(self) -> str:
-        """Return the URL with the password in it. Never log or print it."""
-        url = parse_url(self.url.get_secret_value())
-        password = self.password_file if self.password is None else self.password
-        # A password from the environment overrides one in the URL; a file has none.
-        if password is not None and not self.kit.local:
-            url = url.set(password=password.get_secret_value())
-        return url.render_as_string(hide_password=False)

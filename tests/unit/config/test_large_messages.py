@@ -110,7 +110,7 @@ def test_upstream_is_read_with_the_zone_of_the_wire_and_its_own_tls():
         ({"upstream": TIDB, "upstream_password": SECRET, "upstream_password_file": "/x"}, "names a file that cannot be read"),
         (
             {"upstream": TIDB, "upstream_tls_mode": "required", "upstream_tls_ca": __file__},
-            'sets tls_ca, which tls_mode = "required" ignores',
+            'sets upstream_tls_ca, which upstream_tls_mode = "required" ignores',
         ),
     ],
 )
