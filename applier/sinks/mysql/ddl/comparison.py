@@ -5,11 +5,6 @@ with what they were when the statement was sent (``snapshot``). A statement that
 again. A table that is neither as before nor as the statement makes it was changed by someone else: the operator decides. A statement that
 the server refused never comes here.
 
-**"Already so"** ("table exists", …) counts as done only if the sink has all that the statement makes. Someone may have made the table by
-hand, or a different table has the name. So the statement runs on a scratch table, and the structures are compared, all of them. Before an
-ALTER runs, a copy of the table loses what the ALTER adds. Rows count too: a column that someone added by hand must hold in every row what
-the statement's own column holds in a row of the scratch table. What cannot be compared is not there: the operator decides.
-
 **The scratch table** lies beside the bookkeeping tables and holds no row of upstream. A replica has one at most. Both sides of a comparison
 come from the server as it is now, so that no version's wording is compared with another's. A run that dies leaves the table behind; the
 next one drops it before anything else.
