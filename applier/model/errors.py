@@ -5,9 +5,9 @@ whose docstring describes the situation; the message says what failed, the remed
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from applier.model.failure import FailureKind
+from applier.model.failure import FailureKind, RecordFault
 from applier.model.position import Place
 from applier.model.remedy import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, Remedy
 from applier.model.timeline import Timeline
@@ -121,15 +121,15 @@ _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 
 
 class ProtocolError(SourceError):
-    """A record that is not of the protocol that is read. ``facts['kind']`` is one of the kinds of tests/data/vectors."""
+    """A record that is not of the protocol that is read. ``facts['kind']`` is a ``RecordFault``."""
 
-    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: str = "", **facts: Any) -> None:
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: RecordFault | Literal[""] = "", **facts: Any) -> None:
         super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(kind, _UNREADABLE), **facts)
         if kind:
             self.facts = {"kind": kind, **facts}
 
     @classmethod
-    def at(cls, place: Place | None, kind: str, message: str, **facts: Any) -> "ProtocolError":
+    def at(cls, place: Place | None, kind: RecordFault, message: str, **facts: Any) -> "ProtocolError":
         """Make the error of ``kind`` for the record at ``place``."""
         where: dict[str, Any] = {"kind": kind}
         if place is not None:

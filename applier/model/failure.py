@@ -5,7 +5,7 @@ not there stops the run. Whether an error of the sink or of Spark is transient i
 """
 
 from enum import Enum, StrEnum, auto
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 
 class FailureKind(StrEnum):
@@ -69,6 +69,15 @@ class FailureKind(StrEnum):
     def must_resume(self) -> bool:
         """Whether a run must begin again at the sink's checkpoint before it continues."""
         return REACTIONS.get(self) is Reaction.RELOAD
+
+
+RecordFault: TypeAlias = Literal[
+    "avro", "base64", "charset", "checksum", "claim_check", "column_type", "compression", "count_mismatch", "empty_row", "escape",
+    "event_type", "field_type", "flags", "framing", "handle_key_only", "incident", "json", "old_times", "partial_key", "partial_row",
+    "query", "row_image", "rows_event", "schema", "statement", "table_map", "timestamp", "value_type", "version",
+]  # fmt: skip
+"""Why a record cannot be read: the kinds of ``ProtocolError``, all of them. None is in ``REACTIONS``: it stops the run, or the record is
+quarantined. Plain texts, which mypy compares with this list: a decoder writes many."""
 
 
 class Reaction(Enum):

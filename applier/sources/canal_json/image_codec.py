@@ -122,7 +122,7 @@ def _parsing(shape: Shape) -> ImageDecoder:
         except ProtocolError as cause:
             facts = {"schema": shape.schema, "table": shape.table} | cause.facts
             kind = facts.pop("kind")
-            raise ProtocolError.at(None, str(kind), "an image cannot be read", **facts) from cause
+            raise ProtocolError.at(None, kind, "an image cannot be read", **facts) from cause
 
     return decode_by_parsing
 

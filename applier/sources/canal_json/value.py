@@ -16,6 +16,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import STRING_TYPES, ColumnShape, Shape, Value
+from applier.model.failure import RecordFault
 
 TypedText: TypeAlias = str | None
 """A value as it came."""
@@ -49,7 +50,7 @@ MAX_TYPES: Final = 65_536
 NULL_TEXT: Final = "TiCDC's new architecture up to v8.5.4 writes null for the text 'null' (pingcap/ticdc issue 3958)"
 
 
-def refuse(kind: str, message: str, **facts: Any) -> ProtocolError:
+def refuse(kind: RecordFault, message: str, **facts: Any) -> ProtocolError:
     """Make an error without a position."""
     return ProtocolError.at(None, kind, message, **facts)
 

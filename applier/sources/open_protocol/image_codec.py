@@ -19,6 +19,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import ColumnShape, Shape, Value
+from applier.model.failure import RecordFault
 from applier.planner.port import ImageDecoder, ImagesDecoder
 from applier.sources.column_flags import flags_of
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes
@@ -175,7 +176,7 @@ def _parsing_decoder(shape: Shape) -> ImageDecoder:
     return decode_by_parsing
 
 
-def _refuse(shape: Shape, *, kind: str, **facts: Any) -> ProtocolError:
+def _refuse(shape: Shape, *, kind: RecordFault, **facts: Any) -> ProtocolError:
     return ProtocolError.at(None, kind, "an image cannot be read", schema=shape.schema, table=shape.table, **facts)
 
 

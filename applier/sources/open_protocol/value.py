@@ -25,6 +25,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Column, ColumnShape, Value
+from applier.model.failure import RecordFault
 from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.sources.column_flags import Flag, is_handle
 
@@ -197,7 +198,7 @@ def read_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _refuse(kind: str, name: str, message: str, **facts: Any) -> ProtocolError:
+def _refuse(kind: RecordFault, name: str, message: str, **facts: Any) -> ProtocolError:
     return ProtocolError.at(None, kind, message, column=name, **facts)
 
 

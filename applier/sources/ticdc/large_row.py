@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, Image, PlacedRow, RowEvent, RowKind, RowOperation
+from applier.model.failure import RecordFault
 from applier.model.position import Place
 from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.planner.port import RowLookup
@@ -157,7 +158,7 @@ def no_columns(message: str = "the row was too large for Kafka: only its handle 
     return _refuse("handle_key_only", message, UPSTREAM_REMEDY)
 
 
-def _refuse(kind: str, message: str, remedy: Remedy) -> ProtocolError:
+def _refuse(kind: RecordFault, message: str, remedy: Remedy) -> ProtocolError:
     error = ProtocolError.at(None, kind, message)
     error.remedy = remedy
     return error
