@@ -216,7 +216,7 @@ class KafkaSourceConfig(SelectedSource):
         return self
 
     def _server(self) -> "_UpstreamServer":
-        """Return upstream's keys as those of any server. Each is checked already."""
+        """Return upstream's keys without their prefix. Each is checked already."""
         keys = {name: getattr(self, f"upstream_{name}") for name in ServerSection.model_fields if name != "url"}
         return _UpstreamServer.model_construct(url=self.upstream or SecretStr(""), **keys)
 
