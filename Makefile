@@ -59,8 +59,8 @@ soak: env ## the long tests, on every server; then the daemon on a live feed for
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --soak $(PYTEST_ARGS)
 	@PYTHONPATH=. $(PY) tests/bench/soak.py $(or $(CYCLES),3000)
 
-chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on a DATABASE (mariadb, mysql) of its own
-	@PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1) $(or $(MINUTES),0) $(or $(DATABASE),mariadb)
+chaos: env ## FAULTS faults from SEED (none begins after MINUTES), under a local master and on a cluster, on a DATABASE (mariadb, mysql) of its own; PROTOCOL=canal-json, simple, simple-avro
+	@APPLIER_TEST_PROTOCOL=$(or $(PROTOCOL),open-protocol) PYTHONPATH=. $(PY) tests/chaos/chaos.py $(or $(FAULTS),40) $(or $(SEED),1) $(or $(MINUTES),0) $(or $(DATABASE),mariadb)
 
 wheel: env ## build dist/: the sdist, and the wheel from it
 	@rm -rf dist

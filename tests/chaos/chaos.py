@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from tests.rig.database import Database, Kind, own_database
@@ -24,6 +25,7 @@ from tests.rig.kafka import Kafka, own_kafka
 from tests.rig.least_privilege import make_user
 from tests.rig.live_feed import LiveFeed
 from tests.rig.program import write_config
+from tests.rig.protocol import chosen_form
 from tests.rig.spark_cluster import cluster_for
 from tests.rig.supervisor import supervised
 from tests.rig.upstream import clear_sink
@@ -62,10 +64,17 @@ def run_part(database: Database, kafka: Kafka, faults: Sequence[Fault], seed: in
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         config = write_config(
-            directory, servers=kafka.bootstrap_servers, url=url, topics=[topic], rows=2000, lock_timeout_s=120, master="local[2]"
+            directory,
+            servers=kafka.bootstrap_servers,
+            url=url,
+            topics=[topic],
+            rows=2000,
+            lock_timeout_s=120,
+            master="local[2]",
+            protocol=chosen_form().protocol,
         )
         cluster = stack.enter_context(cluster_for(config, WORKERS)) if on_a_cluster else None
-        feed = LiveFeed(kafka.bootstrap_servers, topic, live_history(seed), FEED)
+        feed = LiveFeed(kafka.bootstrap_servers, topic, live_history(seed), replace(FEED, form=chosen_form()))
         supervisor = stack.enter_context(supervised(config))
         stage = Stage(
             supervisor=supervisor,

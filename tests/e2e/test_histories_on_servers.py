@@ -18,6 +18,7 @@ from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
+from tests.rig.protocol import in_format
 from tests.rig.upstream import NAME, Upstream, clear_sink, upstream
 from tests.rig.wire_forms import Form, upstream_of, world_of
 
@@ -35,17 +36,18 @@ def played(seed, servers):
     drawn = ProducerOptions.drawn(seed)
     topic = f"history-{uuid4().hex[:8]}"
     options = replace(drawn, topic=topic, dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 8, open_tail=False)
+    options = in_format(options)
     world = upstream(History(seed, HistoryOptions(transactions=50)), options)
     world.create_topics(servers)
     world.produce(servers)
-    return world
+    return world, options.form.protocol
 
 
 @pytest.mark.parametrize("seed", IN_PROCESS)
 def test_a_history_ends_identical_on_a_real_server(seed, kafka, mysql_url, least_privileged_url):
-    world = played(seed, kafka.bootstrap_servers)
+    world, protocol = played(seed, kafka.bootstrap_servers)
     clear_sink(mysql_url)
-    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME)
+    settings = KafkaSettings(bootstrap_servers=kafka.bootstrap_servers, topics=tuple(world.topics), group_id=NAME, protocol=protocol)
     with open_source(settings, zone_of_sessions=lambda: SESSION_ZONE) as source:
         result = Replica(least_privileged_url, source, name=NAME).catch_up()
     assert result.checkpoint_ts == world.final_ts
@@ -74,9 +76,16 @@ def test_a_history_in_any_form_of_the_wire_ends_identical_on_a_real_server(seed,
 def test_s1_a_history_ends_identical_through_spark_and_no_reader_ever_sees_another_total(
     seed, tmp_path, kafka, mysql_url, least_privileged_url
 ):
-    world = played(seed, kafka.bootstrap_servers)
+    world, protocol = played(seed, kafka.bootstrap_servers)
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(world.topics), master="local[2]")
+    config = write_config(
+        tmp_path,
+        servers=kafka.bootstrap_servers,
+        url=least_privileged_url,
+        topics=list(world.topics),
+        master="local[2]",
+        protocol=protocol,
+    )
     with reading_money(mysql_url) as reader:
         ended = run(config)
     assert ended.result["checkpoint_ts"] == world.final_ts

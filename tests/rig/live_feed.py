@@ -4,6 +4,7 @@ Commits bear the time of the wall clock. The thread outlives a broker that is ki
 """
 
 import random
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,14 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from applier.demo.simulator.live_log import LiveLog
 from applier.demo.simulator.operation import UpstreamStep
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.position import NO_TS, Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS
 
 TICK_S = 0.01
 DELIVERY_S = 120
-RESOLVED = b'"t":3}'
+WATERMARK = re.compile(rb'"ts":(\d+),"t":3}|"watermarkTs":(\d+)|"type":"WATERMARK","commitTs":(\d+)')
+"""A promise in each format, but for Avro's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ class FeedOptions:
     partitions: int = 4
     replay_share: float = 0.0
     seed: int = 0
+    form: WireFormat = WireFormat.OPEN_PROTOCOL
 
 
 class LiveFeed:
@@ -42,7 +46,7 @@ class LiveFeed:
 
     def __init__(self, servers: str, topic: str, history: Iterable[UpstreamStep], options: FeedOptions) -> None:
         self._options, self._history = options, iter(history)
-        self._log = LiveLog(topic, options.partitions, seed=options.seed)
+        self._log = LiveLog(topic, options.partitions, seed=options.seed, form=options.form)
         self._rng = random.Random(options.seed)
         # One request in flight keeps the order of a partition through retries, as TiCDC's producer does.
         self._producer = Producer(
@@ -127,9 +131,9 @@ class LiveFeed:
 
     def _appended(self, error: KafkaError | None, message: Message) -> None:
         self._delivered(error, message)
-        key = message.key() or b""
-        if error is None and key.endswith(RESOLVED):
-            ts = Ts(int(key[key.rindex(b'"ts":') + 5 :].split(b",")[0]))
+        found = WATERMARK.search(message.key() or message.value() or b"") if error is None else None
+        if found is not None:
+            ts = Ts(int(found[1] or found[2] or found[3]))
             self.appended[ts] = max(self.appended.get(ts, 0), int(message.timestamp()[1]))
 
 

@@ -29,7 +29,7 @@ DEADLINE_S = 200
 CONFIG = """\
 name = "e2e"
 [source]
-bootstrap_servers = "{servers}"
+{protocol}bootstrap_servers = "{servers}"
 topics = {topics}
 ddl_time_zone = "+08:00"
 [sink]
@@ -57,6 +57,7 @@ def write_config(
     lock_timeout_s: float = 0,
     master: str = "local[1]",
     accept: Mapping[str, Sequence[str]] | None = None,
+    protocol: str = "",
 ) -> Path:
     """Write ``applier.toml`` into ``directory``: short leases, small segments, a JVM that starts quickly.
 
@@ -66,6 +67,7 @@ def write_config(
     path.write_text(
         CONFIG.format(
             servers=servers,
+            protocol=f'protocol = "{protocol}"\n' if protocol else "",
             topics=json.dumps(list(topics)),
             url=url,
             rows=rows,

@@ -43,9 +43,10 @@ class RecordProtocol(NamedTuple):
 
 
 _NO_WATERMARK: Final = "It has no watermarks, so no transaction can be restored"
-_AVRO: Final = RecordProtocol("avro with a schema registry", lacks=f"{_NO_WATERMARK}, and it drops DDLs")
-_DEBEZIUM: Final = RecordProtocol("debezium", lacks="It drops DDLs and deletes of some tables, and its watermarks are optional")
-_CSV_ROWS: Final = RecordProtocol("csv", lacks=f"{_NO_WATERMARK}, and it has no types")
+_NO_DDLS: Final = f"{_NO_WATERMARK}, and it drops DDLs"
+_AVRO: Final = RecordProtocol("avro with a schema registry", lacks=_NO_DDLS)
+_DEBEZIUM: Final = RecordProtocol("debezium", lacks=_NO_DDLS)
+_CSV_ROWS: Final = RecordProtocol("csv", lacks=_NO_DDLS)
 _MAXWELL: Final = RecordProtocol("maxwell", lacks=f"{_NO_WATERMARK}, and it has no commit timestamps")
 _PLAIN_CANAL: Final = RecordProtocol(NO_EXTENSION)
 

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from applier.demo.simulator.dispatch import Dispatcher
+from applier.demo.simulator.wire_format import WireFormat
 from tests.bench.suite.checkout import Checkout
 from tests.bench.suite.memory_limit import limited
 from tests.bench.suite.process_cpu import PYTHON, TreeUse, of_process, server_process
@@ -72,9 +73,16 @@ class RunOptions:
 
 
 def write_config(
-    directory: Path, servers: Servers, topic: str, checkout: Checkout, options: RunOptions, dispatcher: Dispatcher = Dispatcher.INDEX_VALUE
+    directory: Path,
+    servers: Servers,
+    topic: str,
+    checkout: Checkout,
+    options: RunOptions,
+    *,
+    dispatcher: Dispatcher = Dispatcher.INDEX_VALUE,
+    protocol: str = "",
 ) -> Path:
-    """Write the configuration of a run. ``dispatcher``: that of the topic."""
+    """Write the configuration of a run. ``dispatcher``, ``protocol``: those of the topic."""
     path = directory / "applier.toml"
     properties = {"spark.executorEnv.PYTHONPATH": str(checkout.directory)} | FROM_THE_CHECKOUT if options.executors else {}
     path.write_text(
@@ -85,7 +93,7 @@ def write_config(
             url=servers.database,
             schema=BOOKKEEPING,
             sink=options.sink(checkout),
-            source=options.source(dispatcher),
+            source="\n".join(filter(None, [protocol and f'protocol = "{protocol}"', options.source(dispatcher)])),
             master=options.master,
             directory=directory,
             spark="\n".join(f'"{name}" = "{value}"' for name, value in properties.items()),
@@ -112,7 +120,9 @@ def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkou
     """Catch up once into empty tables, and return the figures. SystemExit if the program fails."""
     with TemporaryDirectory(prefix="applier-bench.") as name, Sink(servers.database) as sink, ExitStack() as processes:
         directory = Path(name)
-        config = write_config(directory, servers, topic, checkout, options, workload.dispatcher)
+        # An older checkout does not know the setting.
+        protocol = "" if workload.form is WireFormat.OPEN_PROTOCOL else workload.form.protocol
+        config = write_config(directory, servers, topic, checkout, options, dispatcher=workload.dispatcher, protocol=protocol)
         sink.clear(workload.tables)
         cluster = processes.enter_context(on_cluster(config, checkout.python, options.executors))
         within = processes.enter_context(limited(options.memory_mib))

@@ -16,6 +16,7 @@ from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.operation import Row, RowChange, UpstreamStep
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
 from applier.demo.simulator.schema import Table
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.position import Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS
 from tests.bench.suite.rows import MIXED, mixed, order, orders
@@ -50,6 +51,7 @@ class Workload:
     slots: Sequence[int] | None = None
     dispatcher: Dispatcher = Dispatcher.INDEX_VALUE
     is_one_transaction: bool = False
+    form: WireFormat = WireFormat.OPEN_PROTOCOL
 
     def topic(self, rows: int) -> str:
         """Return the name of the topic for this many rows: it changes with the code that makes them."""
@@ -58,7 +60,7 @@ class Workload:
     def log(self, rows: int) -> Iterator[LogRecord]:
         """Encode the changes as the records of the topic."""
         topic, dispatcher = self.topic(rows), self.dispatcher
-        options = ProducerOptions(topic=topic, partitions=self.partitions, dispatcher=dispatcher, flavour=Flavour.TICDC)
+        options = ProducerOptions(topic=topic, partitions=self.partitions, dispatcher=dispatcher, flavour=Flavour.TICDC, form=self.form)
         every = NO_RESOLVED if self.is_one_transaction else RESOLVED_EVERY
         return bulk_log(self._steps(rows), options, resolved_every=every, slots=self.slots)
 
@@ -159,6 +161,11 @@ WORKLOADS = {
     workload.name: workload
     for workload in (
         Workload(name="A", title="inserts of 200-byte rows, 4 partitions", rows=1_000_000, **_A),
+        *(
+            Workload(name=f"A-{form}", title=f"A as {form}", rows=1_000_000, form=form, **_A)
+            for form in WireFormat
+            if form is not WireFormat.OPEN_PROTOCOL
+        ),
         Workload(
             name="B",
             title="50 % inserts, 40 % updates, 10 % deletes",
