@@ -19,7 +19,7 @@ from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
 from applier.sources.binlog.dump import DumpPlace, place_of_dump
 from applier.sources.binlog.group import Group
-from applier.sources.binlog.gtid_set import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
+from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, MysqlGtidSet
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name, parse_place, split_file_name
 from applier.sources.binlog.refusal import OTHER_LOG
 from applier.sources.binlog.scan import EventFeed
@@ -151,7 +151,7 @@ class PlaceFinder:
             return NONE_SKIPPED if executed.precedes(found.executed) else SkippedGroups(found.place, str(executed))
         search = self._searched(base_name, found.place, executed, found.executed)
         if lost := search.lost(held):
-            raise _not_in_log(lost, self._server)
+            raise _not_in_log(",".join(map(str, lost)), self._server)
         self._walk_on(base_name, found, search.is_executed)
         return SkippedGroups(found.place, passed={gtid: end for gtid, end in search.ends.items() if end > found.place})
 
@@ -279,6 +279,9 @@ class PlaceFinder:
         if lacking := executed.missing_in(held):
             if not executed.missing_in(server.logged_or_replicated()):
                 raise _not_logged(lacking, server)
+            # Its own position names one GTID of a domain: behind a server that writes too, it may have the others, and has not logged them.
+            if not server.logs_replication():
+                raise _not_in_log(lacking, server)
             raise NeedsOperator(
                 "the server lacks transactions that the replica has applied",
                 remedy=Remedy(
@@ -330,12 +333,12 @@ def _purged(place: str, files: Sequence[LogFile], server: Server, **missing: str
     )
 
 
-def _not_in_log(gtids: Sequence[Gtid], server: Server) -> NeedsOperator:
+def _not_in_log(gtids: str, server: Server) -> NeedsOperator:
     return NeedsOperator(
         "the server's binlog does not have the last transaction that the replica has applied in a domain, so nothing shows what follows it",
         remedy=_NOT_LOGGED,
         kind=FailureKind.OTHER_SERVER,
-        missing=",".join(map(str, gtids)),
+        missing=gtids,
         address=server.address,
     )
 

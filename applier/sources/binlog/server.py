@@ -199,6 +199,10 @@ class Server:
         ((logged, applied),) = self.rows("replicated GTIDs", "SELECT @@gtid_binlog_state, @@gtid_slave_pos")
         return self.gtid_set(f"{logged},{applied}")
 
+    def logs_replication(self) -> bool:
+        """Whether its log has what it replicates. MySQL's set of executed transactions says all that is needed."""
+        return not self.is_mariadb or bool(int(self.value("log_slave_updates", "SELECT @@log_slave_updates")))
+
     def purged(self) -> GtidSet:
         """Return the transactions that it has executed and whose log it does not hold; of MariaDB, the files alone say that."""
         return self.gtid_set("" if self.is_mariadb else str(self.value("purged GTIDs", "SELECT @@GLOBAL.gtid_purged")))

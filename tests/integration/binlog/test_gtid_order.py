@@ -89,3 +89,22 @@ def test_a_new_primary_that_has_not_logged_its_replication_is_named_and_its_dump
             dumped.catch_up()
             other.rotate()
         assert rows_of(mariadb_sink) == rows_of(other.url) == [[2], []]
+
+
+def test_the_end_of_a_chain_that_logs_nothing_is_not_said_to_lack_what_it_has(sqlite_sink):
+    with own_primary(Kind.MARIADB) as primary, own_primary(Kind.MARIADB, number=2) as middle:
+        replica = BinlogReplica(sqlite_sink, BinlogSettings(url=primary.url, start=primary.place()))
+        middle.follow(primary)
+        primary.run("CREATE SCHEMA g", "CREATE TABLE g.a (id INT PRIMARY KEY)")
+        assert middle.ask(f"SELECT MASTER_GTID_WAIT('{primary.gtid()}', {CAUGHT_UP_S})") == ((0,),)
+        replica.catch_up()
+        middle.run("ANALYZE TABLE g.a")
+        with own_primary(Kind.MARIADB, "--log-slave-updates=0", number=3) as end:
+            end.follow(middle)
+            end.take_over(middle)
+            assert end.ask("SHOW TABLES IN g") == (("a",),)
+            replica.moved(end.url)
+            with pytest.raises(NeedsOperator, match="binlog does not have the last transaction") as stopped:
+                replica.catch_up()
+            assert stopped.value.facts["missing"] == primary.gtid()
+            assert "Otherwise create the replica again from its dump" in stopped.value.remedy

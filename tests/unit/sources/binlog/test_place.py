@@ -23,7 +23,7 @@ HEARTBEAT = BinlogEvent(kinds.HEARTBEAT, 0, 0, 0, 0, b"")
 class MemoryServer:
     """Implements what a PlaceFinder asks; ``purged`` files are gone."""
 
-    is_mariadb, address = True, "db:3306"
+    is_mariadb, address, is_logging = True, "db:3306", True
 
     def __init__(self, *files, purged=0, number="2", applied=""):
         self.log, self.first, self.number, self.applied = [list(file) for file in files], purged + 1, number, applied
@@ -40,6 +40,9 @@ class MemoryServer:
 
     def gtid_set(self, text):
         return MariadbGtidSet.parse(text)
+
+    def logs_replication(self):
+        return self.is_logging
 
     def purged(self):
         return MariadbGtidSet()
@@ -155,6 +158,14 @@ def test_what_a_new_primary_has_replicated_and_not_logged_is_told_from_what_it_l
     with pytest.raises(NeedsOperator, match=why) as stopped:
         finder(server).behind(MariadbGtidSet.parse("0-1-8"))
     assert ("log_slave_updates = ON" in stopped.value.remedy) == (applied == "0-1-8")
+
+
+def test_what_a_position_behind_a_chain_does_not_name_is_not_said_to_be_lacking():
+    server = MemoryServer(["7-3-1"], applied="0-2-13")
+    server.is_logging = False
+    with pytest.raises(NeedsOperator, match="binlog does not have the last transaction") as stopped:
+        finder(server).behind(MariadbGtidSet.parse("0-1-5"))
+    assert stopped.value.facts["missing"] == "0-1-5"
 
 
 def test_what_was_purged_is_not_needed_where_the_exact_gtid_is_the_last_before_the_first_file():
