@@ -141,3 +141,8 @@ def test_deep_nesting_is_an_error_and_not_the_end_of_the_process(depth):
         survives(row("INSERT", {"id": "1"}).replace(b'{"id":"1"}', nested))
         survives(nested)
     assert dump({"a": TS, "b": VERSION})
+
+
+@pytest.mark.parametrize("old", [{}, {"note": "y"}, {"id": "1"}, {"id": "2"}, {"other": "1"}])
+def test_an_old_image_that_lacks_columns_is_read_alike(old):
+    assert_ways_agree(bootstrap(), row("UPDATE", order(1), old))

@@ -71,7 +71,7 @@ def expected(event):
     name = event.schema, event.table
 
     def image(columns):
-        return {column: member.value for column, member in columns.items()}
+        return {column: member.value for column, member in sorted(columns.items())}
 
     def key(columns):
         return {column: member.value for column, member in columns.items() if member.is_key}

@@ -21,6 +21,8 @@ MAX_UINT64: Final = 2**64 - 1
 ROWS: Final = {"INSERT": RowOperation.INSERT, "UPDATE": RowOperation.UPDATE, "DELETE": RowOperation.DELETE}
 DDLS: Final = frozenset({"CREATE", "ALTER", "ERASE", "RENAME", "TRUNCATE", "CINDEX", "DINDEX", "QUERY"})
 WATERMARK, BOOTSTRAP = "WATERMARK", "BOOTSTRAP"
+AVRO_ROW: Final = b"\x16\x06\x06\x02"
+"""How a plain row in Avro begins."""
 
 _NOTHING: Final = msgspec.Raw(b"null")
 

@@ -48,7 +48,18 @@ from applier.sources.simple.image_code import (
     row_reader,
 )
 from applier.sources.simple.large_row import read_object
-from applier.sources.simple.message import BOOTSTRAP, DDLS, ROWS, WATERMARK, JsonMessage, SimpleMessage, decode_json, of_json, read_message
+from applier.sources.simple.message import (
+    AVRO_ROW,
+    BOOTSTRAP,
+    DDLS,
+    ROWS,
+    WATERMARK,
+    JsonMessage,
+    SimpleMessage,
+    decode_json,
+    of_json,
+    read_message,
+)
 from applier.sources.simple.schema_log import SchemaSearch
 from applier.sources.simple.table_version import TableVersion
 from applier.sources.ticdc.large_row import (
@@ -65,8 +76,7 @@ from applier.sources.ticdc.large_row import (
 
 RUN_ROWS: Final = 256
 """Rows of a run. What one call decodes should stay in the processor's cache."""
-AVRO_ROW: Final = b"\x16\x06\x06\x02"
-"""How a plain row in Avro begins."""
+NO_COLUMNS: Final = "an image of the row has no columns"
 MAX_READERS: Final = 8
 """Shapes of one version that are tried before the exact way."""
 
@@ -107,6 +117,8 @@ def _laid_over(new: bytes | dict[str, Any], old: bytes | dict[str, Any]) -> byte
     """Return the old image; a column that it lacks has not changed."""
     is_avro = isinstance(old, dict)
     before, after = _members(old), _members(new)
+    if not before:
+        raise ProtocolError.at(None, "empty_row", NO_COLUMNS)
     if after.keys() <= before.keys():
         return old
     whole = {**after, **before}
@@ -119,7 +131,7 @@ def _members(image: bytes | dict[str, Any]) -> dict[str, Any]:
 
 def _shape_of(message: SimpleMessage, version: TableVersion, members: dict[str, Any], encoding: bytes) -> Shape:
     if not members:
-        raise ProtocolError.at(None, "empty_row", "an image of the row has no columns")
+        raise ProtocolError.at(None, "empty_row", NO_COLUMNS)
     is_partitioned = message.table_id != version.table_id
     return version.shape(message.name, tuple(sorted(members)), encoding, is_partitioned=is_partitioned)
 

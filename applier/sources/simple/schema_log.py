@@ -20,7 +20,7 @@ from applier.model.position import Offset, PartitionExtent, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.port import LogReader, Record
-from applier.sources.simple.message import BOOTSTRAP, SimpleMessage, read_message
+from applier.sources.simple.message import AVRO_ROW, BOOTSTRAP, SimpleMessage, read_message
 from applier.sources.simple.table_version import TableVersion, VersionKey, WireTable, table_version
 
 HORIZON_MS: Final = 35 * 60_000
@@ -31,7 +31,7 @@ PATIENCE_MS: Final = 130_000
 FIRST_PIECE: Final = 1_000
 GROWTH: Final = 8
 """Most schemas are near: the log is read in pieces, each larger than the one before."""
-MAX_VERSIONS: Final = 65_536
+MAX_VERSIONS: Final = 20_000
 """Versions that a process keeps of one log; one takes some kilobytes. Then it forgets all of them, and where it has searched."""
 
 SEND: Final = Remedy(
@@ -238,8 +238,8 @@ def _records(log: LogReader, range_id: RangeId) -> Iterator[Sequence[Record]]:
 def _learn(known: KnownVersions, record: Record) -> None:
     """Take in the schemas of a record, if it is a message that has some. What cannot be read is reported when its range is read."""
     value = record.value
-    # Rows in plain JSON are nearly all that there is: they are not parsed for this.
-    if not value or (value[:1] == b"{" and b"ableSchema" not in value):
+    # Plain rows are nearly all that there is: they are not parsed for this.
+    if not value or value[:4] == AVRO_ROW or (value[:1] == b"{" and b"ableSchema" not in value):
         return
     try:
         message = read_message(None, value)
