@@ -5,9 +5,10 @@ import pytest
 from applier.ddl import identity
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
-from applier.model.position import Ts
+from applier.model.position import Offset, Ts
+from applier.model.range_report import TableRows
 from applier.planner.table_check import Acceptance
-from applier.replica.sink_tables import TableGuard
+from applier.replica.sink_tables import SinkTables, TableGuard, row_keys
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
@@ -39,3 +40,15 @@ def test_a_statement_that_a_reload_has_settled_explains_what_it_has_made(sink):
         guard.check([TableName("shop", "later")], {})
     guard.forget()
     guard.check([TableName("shop", "later")], {})
+
+
+def test_unique_indexes_that_rows_do_not_tell_are_explained_when_the_table_is_described_and_still_count(sink):
+    run(sink, 10, "CREATE TABLE orders (id INT PRIMARY KEY, email VARCHAR(9), UNIQUE KEY by_email (email))", "orders", 3)
+    told = TableRows(TableName("shop", "orders"), ("id",), 1, Ts(20), Ts(20), Offset(0))
+    silent, name = told._replace(tells_indexes=False), told.name.fold()
+    tables = SinkTables(sink)
+    described = tables.describe([silent])[name]
+    assert (described.unique_indexes, len(described.explained_indexes)) == ((), 2)
+    assert len(SinkTables(sink).describe([told])[name].unique_indexes) == 2
+    # The second index lets a row replace another one, so rows are not written ahead.
+    assert row_keys(sink, tables, [silent], by_table=True) == {name: None}
