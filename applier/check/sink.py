@@ -58,7 +58,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
     try:
         if config.sink.kit.local and not (yield from _local_is_there(config, shared, is_whole=patience_s is not None)):
             return
-        # Without retries: somebody waits for the answer. In UTC: whether the server knows the zone is a finding of its own.
+        # Without retries: someone waits for the answer. In UTC: whether the server knows the zone is a finding of its own.
         with open_sink(replace(config.sink_settings(retries=0), time_zone="UTC")) as sink:
             overview, is_older = None, False
             try:
@@ -225,7 +225,7 @@ def _missing(config: Config, sink: Sink, overview: Overview | None, shared: Shar
     kit, upstream = kit_of(config.source_settings()), config.source.upstream_settings()
     lister = lister_of(kit, upstream, config.source.selection(), None if progress is None else progress.source_state)
     ts = shared.start_ts if progress is None else progress.checkpoint_ts
-    # Without a recorded load nobody says what the sink should have: the initial state is a finding of its own.
+    # Without a recorded load no one says what the sink should have: the initial state is a finding of its own.
     if overview is None or lister is None or not ts or (progress is None and not shared.is_loaded):
         if seen:
             yield warning(LISTED, f"the sink lacks {count(len(seen), 'table')} of upstream: {named_some(seen)}", LACKS_REMEDY)

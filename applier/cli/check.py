@@ -70,7 +70,7 @@ def summary(findings: Iterable[CheckFinding], path: Path) -> str:
 
 
 def _print(finding: CheckFinding, path: Path) -> None:
-    # click leaves the colours out where the output is no terminal.
+    # click omits the colours where the output is no terminal.
     level = typer.style(f"{finding.level:<8}", fg=COLOURS[finding.level])
     typer.echo(f"{level} {finding.check}: {finding.detail}".encode("utf-8", "backslashreplace").decode())
     if finding.remedy:

@@ -140,7 +140,7 @@ class CommandGroup(TyperGroup):
 def _imported(name: str) -> TyperCommand | TyperGroup:
     """Import a command's module and return the command."""
     command = getattr(import_module(f"applier.cli.{name}"), name)
-    # The package's own settings: a Typer of a module does not inherit those of the program's.
+    # The package's own settings: a Typer of a module does not inherit the program's.
     parent = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name)

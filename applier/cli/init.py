@@ -244,7 +244,7 @@ def _publish(temporary: Path, path: Path, text: str) -> None:
 
 
 def _create(path: Path, text: str) -> None:
-    # Only its owner may read it: somebody will write a password into it.
+    # Only its owner may read it: someone will write a password into it.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE), "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -49,7 +49,7 @@ def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]], origin_of
         try:
             yield Inspected(place, decoder.events(record, place), origin_of(record))
         except (ProtocolError, NeedsOperator) as error:
-            # Somebody inspects a topic because of such a record: what follows it matters as much.
+            # Someone inspects a topic because of such a record: what follows it matters as much.
             yield Inspected(place, error, origin_of(record))
 
 

@@ -184,7 +184,7 @@ def _is_debugging() -> bool:
 
 def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
-    # Here, where the places are known as operators write them: the commands of the remedy take them, and the numbers too.
+    # Here, where the positions are known as operators write them: the commands of the remedy take them, and the numbers too.
     timeline = error.timeline or timeline_in_use()
     shown = spelled(error.facts, timeline)
     remedy = error.remedy_with(shown)
@@ -236,5 +236,5 @@ def _line(console: Console, label: str, text: str, style: str) -> None:
 def _usage(error: TyperException) -> Text:
     context = getattr(error, "ctx", None)
     hint = f"\ntry: {context.command_path} --help" if context is not None else ""
-    # pydantic checks choices for the library, and its own prefix says nothing.
+    # pydantic checks choices for the library, and its own prefix does not help.
     return Text(f"error: {error.format_message().replace('Value error, ', '')}{hint}")

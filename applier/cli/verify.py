@@ -242,7 +242,7 @@ def compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
         return selection.name(table) if selection.has(table) else None
 
     def is_wanted(table: TableName) -> bool:
-        # Where an event filter leaves out changes of rows, the sink differs from upstream on purpose.
+        # Where an event filter excludes changes of rows, the sink differs from upstream on purpose.
         return wanted.has(table) and not selection.ignored_rows(table)
 
     def excluded(table: TableName) -> TableName | None:
@@ -252,7 +252,7 @@ def compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
 
 
 def _patience(settings: Config) -> Patience:
-    # The checkpoint of a binlog is a place, and never passes a time: what is on its way is looked for again after a moment.
+    # The checkpoint of a binlog is a position, and never passes a time: what is on its way is looked for again after a while.
     return Patience(wait_s=LOG_WAIT_S) if settings.source.has_whole_transactions else Patience()
 
 

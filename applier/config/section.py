@@ -89,7 +89,7 @@ REMEDY: Final = Remedy("config.check-readable-file", "Check the path, and that t
 def _problem(path: str) -> str:
     """Return what is wrong with a file; '' if it can be read."""
     if "\n" in path:
-        # A certificate or a key in the place of its path: it must not be quoted.
+        # A certificate or a key instead of its path: it must not be quoted.
         return "is not a path: it has several lines"
     try:
         with Path(path).open("rb"):

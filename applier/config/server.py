@@ -92,7 +92,7 @@ class ServerSection(Section):
         """Return the URL with the password in it. Never log or print it."""
         url = self.parse(self.url.get_secret_value())
         password = self.password_file if self.password is None else self.password
-        # A password from the environment overrides one in the URL; a file has none.
+        # A password from the environment overrides one in the URL; a file does not have one.
         if password is not None and url.host is not None:
             url = url.set(password=password.get_secret_value())
         return url.render_as_string(hide_password=False)

@@ -128,7 +128,7 @@ def _names_before(statements: Iterable[DdlStatement], existing: frozenset[Folded
 
 def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStatement], before: Names) -> list[Queue]:
     """Walk all interleavings, joining paths that meet in one state; return one path per distinct result."""
-    # Two queues of ten DDLs have 184,756 interleavings, but few states: paths that leave the same names and marks are one.
+    # Two queues of ten DDLs have 184,756 interleavings, but few states: paths that leave the same names and marks are the same.
     states: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {((0,) * len(queues), frozenset(before.items())): ()}
     for _ in range(sum(len(queue) for queue in queues)):
         following: dict[tuple[tuple[int, ...], frozenset[tuple[FoldedName, Mark]]], Queue] = {}
@@ -286,7 +286,7 @@ class Barriers:
                 raise _missed(stream, arrival, begun_ts)
             self._known[key.ts, key.name].append(key)
             self._await(key, arrival.ddl)
-        # The least place, not the first report: ranges of one stream report in any order.
+        # The least position, not the first report: ranges of one stream report in any order.
         place, arrivals = _Arrival(stream, arrival.offset, arrival.index), self._arrivals[stream.topic]
         arrivals[key] = min(arrivals.get(key, place), place)
         return key

@@ -222,7 +222,7 @@ class Sweep:
 
     def _counted(self, after_ts: Ts, upto_ts: Ts) -> Iterator[tuple[Ts, int]]:
         """Yield the points in a segment at which rows are counted, with the rows of all ranges since the point before."""
-        # Ranges are opened one by one as they are reached: a segment that looked at all that the window holds behind it would make a
+        # Ranges are opened one by one as they are reached: a segment that looked at all that the window holds after it would make a
         # window of many segments quadratic.
         points: list[tuple[Ts, int, int, Iterator[RowCount]]] = []
         for opened in self._opened(after_ts, after_ts):
@@ -236,7 +236,7 @@ class Sweep:
                 return
             for opened in self._reach(reached_ts):
                 _push(points, opened.number, opened.counts(after_ts))
-            if not points:  # none of them has rows behind ``after_ts``
+            if not points:  # none has rows behind ``after_ts``
                 continue
             ts, rows = points[0][0], 0
             while points and points[0][0] == ts:

@@ -265,7 +265,7 @@ class Coordinator:
     def executed(self, step: ExecuteDdl) -> None:
         """The DDL is durable as done or skipped."""
         self._open.close(step)
-        # A DDL that the filter leaves out touches nothing in the sink: latecomers at its ts are applied.
+        # A DDL that the filter excludes touches nothing in the sink: latecomers at its ts are applied.
         ts, touches = step.identity.ts, frozenset[FoldedName]() if step.ddl.left_out else step.identity.touches
         self._group.ddl_executed(touches, self._open.reports, moves=moves_checkpoint(ts, self.checkpoint_ts))
         self._barriers.settle(step.identity)

@@ -73,7 +73,7 @@ class RangeCuts:
         cuts = self._extent.cuts or ()
         for piece in range(pieces, 0, -1):
             wanted, size, begin = records // piece, 0, at
-            # Where nothing lies before a cut, what lies behind it belongs to another log: no range may hold both.
+            # Where nothing lies before a cut, what lies after it belongs to another log: no range may hold both.
             while at < len(cuts) and (at == begin or (cuts[at - 1].size and 0 < cuts[at].size <= wanted - size)):
                 size += cuts[at].size
                 at += 1
@@ -88,7 +88,7 @@ class RangeCuts:
 # --- range size ------------------------------------------------------------------------------------------------------
 # How many bytes the records of one stream have, as far as that can be known before they are read.
 #
-# Where a source names cuts, a record stands for a byte of the source (``RangeCuts``), which has more or less of them in the cache.
+# Where a source names cuts, a record represents a byte of the source (``RangeCuts``), which has more or less of them in the cache.
 
 GUESS: Final = 4 << 10
 """Bytes of a record before any was read. A record is one row, or a batch of up to megabytes; the producer's default is 16 rows."""
@@ -116,7 +116,7 @@ class RangeSize:
     def learn(self, records: int, size: int) -> None:
         """Record the ``size`` in bytes of a range of so many records."""
         # The last range alone, no mean: where large records begin, the next range must be small at once. Downward by steps, since ranges
-        # without rows say nothing of the records to come.
+        # without rows do not describe the records to come.
         self.bytes_per_record = max(size / max(1, records), self.bytes_per_record / SHRINKING, self._least)
 
     def expected_bytes(self, records: int) -> int:

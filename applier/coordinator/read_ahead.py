@@ -67,7 +67,7 @@ class Merges:
         ends = [name.start for name in ranges[1:]] + [name.end for name in ranges[-1:]]
         weights = [self._weight(state, name, end) for name, end in zip(ranges, ends, strict=True)]
         # The smallest run; unless there are very many, none of which one range is more than half: that would be read again with each few
-        # small ones behind it.
+        # small ones after it.
         runs = [slice(at, at + FAN) for at in range(len(ranges) - FAN + 1) if not self._cache.is_pinned(ranges[at : at + FAN])]
         sized = [(sum(weights[run]), ranges[run]) for run in runs if self._is_even(weights[run]) or len(ranges) > 2 * self._most_ranges]
         size, run = min(sized, default=(0, []))
@@ -81,7 +81,7 @@ class Merges:
 
     def _weight(self, state: StreamState, name: RangeId, end: Offset) -> int:
         """Return what reading again up to ``end`` costs, in bytes: the size of a range's rows, and something for each record."""
-        # Where offsets count nothing, what lies behind the range has not been counted: its events stand for it.
+        # Where offsets count nothing, what lies behind the range has not been counted: its events represent it.
         report = self._cache.report_of(name)
         return report.bytes + LEAST_PER_RECORD * (report.events if state.cuts.are_given else end - name.start)
 

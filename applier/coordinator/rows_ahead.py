@@ -47,7 +47,7 @@ from applier.model.segment import RowsWritten, has_reached, is_beyond, just_befo
 # A new replica sees no change, but the topic may hold one. A resolved event goes to all partitions that there are, so partitions that begin
 # with the same one were always there together; unless the producer was at this one before and after a change. Then each of the older
 # partitions has it twice, or an older one after it: such an event counts as a change. It may be read after rows were written ahead, but
-# before W passes any row that the older partition lacks, since the promise that lets W pass comes behind it. Of rows before the first
+# before W passes any row that the older partition lacks, since the promise that lets W pass comes after it. Of rows before the first
 # promise nothing says this, so W must pass them first. And until W is beyond all that the topic held when it was first read, rows are
 # written ahead, but the next run does not rely on it (``is_proven``).
 #
@@ -144,7 +144,7 @@ class PartitionChange:
                 return False
             # Also where no change was seen: it may have happened a minute before this run.
             self._until_ts = Ts(self._top + self._settle_span)
-        # Beyond it: rows at exactly A may be applied again, also those that were sent before the change.
+        # Beyond it: rows at exactly A may be applied again, also rows that were sent before the change.
         return is_beyond(checkpoint_ts, self._until_ts)
 
 
@@ -170,7 +170,7 @@ def _born_together(states: tuple[StreamState, ...]) -> bool | None:
 #
 # A table qualifies if the sink can take its rows one by one, in any order of keys: the caller answers that from the sink's catalogue
 # (``AskKeys``). Rows that came in another form than the sink's key (stale flags), placeholders, and rows of tables that a write ahead has
-# refused make their stream wait: what is behind them is not passed, so ``applied_ts`` never lies about a row.
+# refused make their stream wait: what is after them is not passed, so ``applied_ts`` never lies about a row.
 
 Form = tuple[tuple[str, ...] | None, tuple[str, ...]]
 

@@ -22,7 +22,7 @@ from applier.model.segment import SegmentWindow, is_beyond, moves_checkpoint
 #
 # Segments are cut ahead of the checkpoint, so that several can be prepared while one is written. Their bounds and their ranges stay as they
 # were cut, whatever is read meanwhile: the window was closed, so all their rows were there. What comes below W later is a replay of them,
-# or a latecomer at exactly W, which ``CheckpointGroup`` notices since it counts from the moment of the cut.
+# or a latecomer at exactly W, which ``CheckpointGroup`` notices since it counts from the time of the cut.
 #
 # Segments are cut again in two cases. A new partition takes W back until it has promised as much as the others. And a DDL arrives inside of
 # a segment: a producer that keeps its promises writes none, since a DDL below W had arrived on all streams; but rows must never pass one.
@@ -98,7 +98,7 @@ class Segments:
         """Cut further segments up to ``upto_ts``, of about ``most_rows`` in all. ``begun_ts``: where they begin if none was cut."""
         found: list[Segment] = []
         after_ts, rows = self._end_ts(begun_ts), 0
-        # First by the rows of all ranges: a small feed asks in each cycle, and mostly in vain.
+        # First by the rows of all ranges: a small feed asks in each cycle, and mostly for nothing.
         if self._cache.rows < at_least or not moves_checkpoint(upto_ts, after_ts):
             return ()
         if not self._cache.ahead.holds(at_least, after_ts, upto_ts):

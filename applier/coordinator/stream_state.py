@@ -61,7 +61,7 @@ class StoredOffset:
         self._ddls.extend(_HeldDdls(ddl.offset, (ddl.key,)) for ddl in ddls)
         if hold:
             self._held.append(hold)
-        # Halved by joining neighbours, which is conservative: an earlier offset stands for a later value. By pairs, so that old and new
+        # Halved by joining neighbours, which is conservative: an earlier offset represents a later value. By pairs, so that old and new
         # entries are thinned alike. A restart then reads a few ranges more.
         if len(self._held) > MAX_HELD:
             held = list(self._held)
@@ -84,7 +84,7 @@ class StoredOffset:
             return max(min(found), self.passed) if found else None, None
         if point is None:
             return None, MAX_TS
-        # Joined entries stand for offsets that did not matter any more: never above what was stored before.
+        # Joined entries represent offsets that did not matter any more: never above what was stored before.
         return max(point.offset, self.passed), point.value
 
     def _first_point(self, checkpoint_ts: Ts) -> ResumePoint | None:

@@ -90,7 +90,7 @@ FORMS: Final = Remedy(
 def chosen_extents(options: ChangelogOptions, listing: Listing) -> dict[Stream, PartitionExtent]:
     """Return the partitions that the options choose. SourceError: one of them is in no topic."""
     chosen = {s: e for s, e in sorted(listing.extents.items()) if options.partitions is None or s.partition in options.partitions}
-    # A partition that was left out in silence would be rows that nobody misses.
+    # A partition that was skipped in silence would be rows that no one misses.
     unknown = (options.partitions or frozenset()) - {stream.partition for stream in chosen}
     if unknown or not chosen:
         names, wanted = ", ".join(map(str, sorted(listing.extents))), ", ".join(map(str, sorted(unknown)))

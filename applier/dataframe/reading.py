@@ -195,7 +195,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks of a batch. SourceError as ``latestOffset``."""
-        # A batch that is repeated after a crash comes here first: its offsets are those of a topic that may have gone since.
+        # A batch that is repeated after a crash comes here first: its offsets belong to a topic that may be gone.
         source = self._opened()
         extents = chosen_extents(self._options, source.listing())
         check_topics(end, topic_ids(source), extents)

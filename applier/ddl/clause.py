@@ -378,7 +378,7 @@ class ClauseReader:
             case Decision.VISIBILITY:
                 yield Mark(first, last, Action.REPLACE, _VISIBILITY[clause.words])
             case Decision.ENGINE:
-                # InnoDB in its place would make the sink rebuild the table, for a change that upstream has not made.
+                # InnoDB instead would make the sink rebuild the table, for a change that upstream has not made.
                 if alters:
                     yield Mark(first, last, Action.DROP)
                 elif self.tokens[last].text.strip("'\"").casefold() != "innodb":

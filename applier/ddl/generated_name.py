@@ -529,7 +529,7 @@ class Past:
     def __init__(self, target: Target, naming: Naming = TIDB_NAMING) -> None:
         self.rules = target, naming
         self._all: list[PastDdl] = []
-        # Where the statements about a name are, and under None those that may be about every name.
+        # Where the statements about a name are, and under None statements that may be about every name.
         self._about: dict[FoldedName | None, list[int]] = defaultdict(list)
         self._known: dict[FoldedName, tuple[int, TableHistory]] = {}
 

@@ -534,7 +534,7 @@ class _Names:
         if node.like is not None:
             return replace(made, kind=DdlKind.CREATE_TABLE_LIKE, needs=(self._table(node.like),))
         body = self._tree.part(node.body)
-        # CREATE TABLE … AS SELECT reads other tables. TiDB has none, so its names are not worth a grammar.
+        # CREATE TABLE … AS SELECT reads other tables. TiDB does not have it, so its names are not worth a grammar.
         words = [token.keyword for token in body.rest]
         if {"SELECT", "TABLE"} & set(words) or ("VALUES", "ROW") in pairwise(words):
             raise DdlSyntaxError("no query")

@@ -174,7 +174,7 @@ def _of_added(tree: Tree, body: Span, name: str, *, is_copied: bool) -> Iterator
     if is_copied and parsed.definition.default.kind is not DefaultKind.LITERAL:
         yield Question(what=f"column {name} gets a default that was computed when upstream copied each row")
         return
-    # TiDB's versions differ in whether they keep the fraction; none of them says which it was.
+    # TiDB's versions differ in whether they keep the fraction; none says which it was.
     if parsed.definition.default.kind is DefaultKind.NOW and parsed.definition.type.scale:
         yield Question(what=f"column {name} gets the fraction of a second in which upstream's server began the DDL")
 

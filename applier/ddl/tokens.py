@@ -36,7 +36,7 @@ def as_tidb_reads(text: str) -> str:
     for match in _PIECE.finditer(text):
         kind = match.lastgroup
         if kind in {"begins", "foreign"} or (kind == "ends" and is_open):
-            # Blanks and not nothing: a token's place is then its place in the text as upstream wrote it, where edits are made.
+            # Blanks and not nothing: a token's position is then its position in the text as upstream wrote it, where edits are made.
             pieces += [text[at : match.start()], " " * len(match.group())]
             at, is_open = match.end(), kind == "begins" or (is_open and kind == "foreign")
     return "".join([*pieces, text[at:]])
@@ -197,7 +197,7 @@ class Cursor:
 
     def __init__(self, text: str, tokens: Sequence[Token] | None = None, first: int = 0, last: int | None = None) -> None:
         self.text = text
-        # Parts share the tokens of the whole statement, so that their places are places in it.
+        # Parts share the tokens of the whole statement, so that their positions are positions in it.
         self.tokens = scan(text) if tokens is None else tokens
         self.at = first
         self._end = len(self.tokens) if last is None else last + 1
@@ -354,7 +354,7 @@ class Cursor:
         pieces, end = [], -1
         for at in range(self.at, self._end):
             token = self.tokens[at]
-            # MySQL keeps expressions in its catalogue without introducers, and SQLite has none.
+            # MySQL keeps expressions in its catalogue without introducers, and SQLite does not have them.
             if not (at < self.last and is_introducer(self.text, self.tokens, at)):
                 pieces.append(("" if token.start == end else " ") + self.text[token.start : token.end])
                 end = token.end

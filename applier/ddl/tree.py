@@ -261,7 +261,7 @@ class Mark(NamedTuple):
 def edited(text: str, edits: Iterable[Edit]) -> str:
     """Return the text with all edits made; they must not overlap."""
     pieces, at = list[str](), 0
-    # Lists inside of clauses yield their edits apart from those of the clauses.
+    # Lists inside of clauses yield their edits apart from the edits of the clauses.
     for start, end, new in sorted(edits):
         pieces += [text[at:start], new]
         at = end

@@ -136,7 +136,7 @@ def _definition(text: bytes, rest: bytes, word: bytes) -> Piece:
     schema, name = ("", "") if found is None else (_name(found[1], found[2]), _name(found[3], found[4]))
     kind = _DEFINED.get(word, PieceKind.LEFT_OUT)
     if kind is PieceKind.TABLE and text.lstrip().startswith(b"/*!50001"):
-        # It stands for a view until the end of the file.
+        # It represents a view until the end of the file.
         return Piece(PieceKind.NOTHING, text)
     if kind is PieceKind.TABLE and _SEQUENCE_TABLE.search(text):
         kind, word = PieceKind.LEFT_OUT, b"SEQUENCE"

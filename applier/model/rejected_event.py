@@ -23,7 +23,7 @@ MAX_QUARANTINED: Final = 100
 STORED_AT_ONCE: Final = 1_000
 """How many a transaction without rows stores: an operator may skip an upstream transaction of any size."""
 
-# The facts that name a place: an entry of the quarantine has columns for them, so its error does not repeat them.
+# The facts that name a position: an entry of the quarantine has columns for them, so its error does not repeat them.
 _OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
 
 

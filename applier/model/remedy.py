@@ -78,7 +78,7 @@ def _value(option: str, facts: Mapping[str, Any]) -> Any:
     if option == "from" and "position" in facts:
         return facts["position"]
     if option == "ts" and "commit_position" in facts:
-        return str(facts["commit_position"]).partition(" ")[0]  # its time stands behind it
+        return str(facts["commit_position"]).partition(" ")[0]  # its time stands after it
     value = facts.get(_FACT_OF.get(option, ""))
-    # A schema is named with a dot behind it, and what has no name by a dot alone: half a name of a table would match nothing.
+    # A schema is named with a dot after it, and what has no name by a dot alone: half a name of a table would match nothing.
     return f"{value}." if option == "table" and value is not None and "." not in str(value) else value

@@ -75,7 +75,7 @@ def is_later_version(version: tuple[int, ...], other: tuple[int, ...]) -> bool:
 def supersede(latest: dict[K, int], rows: Iterable[tuple[K, int]], versions: tuple[Sequence[int], ...]) -> None:
     """Let each row replace its key's row in ``latest`` if its version is later, by these columns; the first is commit_ts."""
     commit_ts, second, third, last = versions
-    # In one place, as `inside`, and without a call: the loop runs once for each superseded row.
+    # Inlined, as `inside`, and without a call: the loop runs once for each superseded row.
     for key, row in rows:
         other = latest[key]
         ts, other_ts = commit_ts[row], commit_ts[other]
@@ -249,7 +249,7 @@ class SegmentWindow:
     def inside(self, commit_ts: Iterable[int], bounds: Iterable[Any]) -> list[bool]:
         """Say of each row whether it is in. ``bounds``: the ``bound`` of each row's stream and table."""
         upto_ts = self.upto_ts
-        # Over columns, and in one place: the loop is the hot part of a chunk at the border of a segment.
+        # Over columns, and inlined: the loop is the hot part of a chunk at the border of a segment.
         return [floor < ts <= upto_ts for ts, floor in zip(commit_ts, bounds, strict=True)]
 
     def snapshot_ts(self, latest_ts: int) -> int:

@@ -312,7 +312,7 @@ def _structure(name: TableName, rows: dict[str, list[Row]]) -> TableStructure:
 
 
 def _check(table: TableName, row: Row) -> Check:
-    # MariaDB names the check of a column like the column. "Column" is the server's own word.
+    # MariaDB names the check of a column like the column. "Column" is the server's word.
     name = "" if row.get("LEVEL") == "Column" else given_name(row["CONSTRAINT_NAME"], table)
     return Check(name=name, clause=expression_of(row["CHECK_CLAUSE"]), enforced=row.get("ENFORCED", "YES") != "NO")
 

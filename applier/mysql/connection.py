@@ -54,7 +54,7 @@ class DriverConnection(pymysql.Connection):  # type: ignore[misc]  # PyMySQL shi
             if code == CR.CR_SERVER_LOST:
                 message = f"{self._place} accepts connections, and sends no greeting of a MySQL server: {error.args[-1]}"
                 raise pymysql.OperationalError(code, message) from error
-            # A server that refuses says so with a number of its own. What has none was no packet of the protocol.
+            # A server that refuses says so with a number of its own. What does not have one was no packet of the protocol.
             if not isinstance(code, int):
                 raise self._no_such_protocol() from error
             raise
@@ -84,7 +84,7 @@ def _unverified() -> ssl.SSLContext:
 @cache
 def _context(tls: Tls) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=tls.ca)
-    # Python 3.13 refuses certificates without key usage extensions: those that MySQL and MariaDB generate.
+    # Python 3.13 refuses certificates without key usage extensions: as MySQL and MariaDB generate them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     # In this order: Python refuses CERT_NONE while the host's name is checked.
     context.check_hostname = tls.mode is TlsMode.VERIFY_IDENTITY

@@ -13,7 +13,7 @@ from applier.database.carried_files import read_text
 from applier.model.events import TableName
 from applier.mysql.session_variables import version_of
 
-_GRANTS: Final = text("SHOW GRANTS")  # with those of the roles that are active
+_GRANTS: Final = text("SHOW GRANTS")  # with the privileges of active roles
 _GRANT: Final = re.compile(
     r"(?P<verb>GRANT|REVOKE) (?P<privileges>[A-Z_ ,]+?) ON (?P<place>(?:\*|`(?:[^`]|``)*`|[^\s`.*]+)\.(?:\*|`(?:[^`]|``)*`|[^\s`.*]+))"
     r" (?:TO|FROM) "

@@ -223,7 +223,7 @@ def _engine(server: ServerAddress, options: SessionOptions) -> Engine:
     forced: dict[str, Any] = {
         "autocommit": options.autocommits,
         "charset": "utf8mb4",
-        # Before SQLAlchemy asks: it would quote names as ANSI_QUOTES of the server's own mode wants, and this is the session's mode.
+        # Before SQLAlchemy asks: it would quote names as the server's ANSI_QUOTES wants, and this is the session's mode.
         "sql_mode": SQL_MODE,
         "connect_timeout": min(connect_timeout_s, options.connect_timeout_s or connect_timeout_s),
         "read_timeout": options.read_timeout_s,

@@ -134,7 +134,7 @@ def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> t
     if do_agree and agreed and description.has_unique_key(agreed):
         return None
     # The agreed key, if the sink has it too: rows are then distinguished as upstream does. Else one that all images hold, the primary key
-    # first. Else the primary key: stale flags say nothing of it, and where images lack it, the planner says which column.
+    # first. Else the primary key: stale flags do not describe it, and where images lack it, the planner says which column.
     sent = next((key for key in description.unique_keys if tables and all(_is_sent(key, table) for table in tables)), ())
     own = sent or description.primary_key or next(iter(description.unique_keys), ())
     key = agreed if agreed and description.has_unique_key(agreed) else own

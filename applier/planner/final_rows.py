@@ -85,7 +85,7 @@ class FinalRows:
 
     def _versions(self) -> "tuple[array[int], array[int], array[int], array[int]]":
         """Return the columns that order the versions of a key, the first one first."""
-        # Of an update that comes as a delete and an upsert both have one place: the delete is first in either order.
+        # Of an update that comes as a delete and an upsert both have one position: the delete is first in either order.
         if self._keeps_order:
             return self.commit_ts, self.offset, self.index, self.kind
         return self.commit_ts, self.kind, self.offset, self.index

@@ -207,7 +207,7 @@ class TableRuns:
 
     @staticmethod
     def _may_begin(event: SentChange, runs: Sequence[CommitRun]) -> bool:
-        # Any other beginning is the commit's rest, from a node that goes on beside the one that sends again. A record is of one run.
+        # Any other beginning is the commit's rest, from a node that continues beside the one that sends again. A record is of one run.
         return event.change == runs[0].first and event.offset != runs[-1].events[-1].offset
 
     def _is_over(self, run: CommitRun, commit_ts: int) -> bool:

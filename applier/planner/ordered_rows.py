@@ -20,9 +20,9 @@ from applier.planner.final_rows import FinalRows, Key
 from applier.planner.table_check import Acceptance, DifferenceKind
 
 # --- key actions -----------------------------------------------------------------------------------------------------
-# Which tables are written in order: those that foreign keys join, if an action of one of these keys changes rows without an event. Pure.
+# Which tables are written in order: tables that foreign keys join, if an action of one of these keys changes rows without an event. Pure.
 #
-# InnoDB executes the actions of foreign keys below the binlog. The server's own replica does the same: it changes row after row, in their
+# InnoDB executes the actions of foreign keys below the binlog. A replica of the server does the same: it changes row after row, in their
 # order, with ``foreign_key_checks = 1``. So does the sink, for these tables alone. It then checks all their foreign keys, those without an
 # action too, and a check holds only if both tables are at the same row of the log. So a group is closed over all foreign keys.
 
@@ -144,7 +144,7 @@ def in_order(tables: Mapping[FoldedName, FinalRows]) -> list[OrderedChange]:
 
 
 def _changes(table: FoldedName, rows: FinalRows) -> Iterator[OrderedChange]:
-    # Of an update that comes as a delete and an upsert both have one place.
+    # Of an update that comes as a delete and an upsert both have one position.
     deleted: dict[tuple[int, int, int], int] = {}
     upserted: dict[tuple[int, int, int], int] = {}
     for row, (kind, *place, image) in enumerate(zip(rows.kind, rows.commit_ts, rows.offset, rows.index, rows.image, strict=True)):

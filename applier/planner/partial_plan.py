@@ -21,7 +21,7 @@ from applier.planner.port import Dialect, Phase, Statement, StatementRows
 from applier.planner.rendering import KeyText, TableRenderers
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-# Rows that are laid over others, and those of them that need columns of the sink's row: what a READ carries to the writer.
+# Rows that are laid over others, and rows that need columns of the sink's row: what a READ carries to the writer.
 #
 # The writer runs the READ, and gets REPLACEs of whole rows from ``SinkReading.replaces``.
 

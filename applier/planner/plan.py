@@ -184,7 +184,7 @@ class TablePlan:
                 for text, number in render(self._description, columns, rendered.texts):
                     taken, kept = rendered.take(number)
                     yield self._statement(phase, text.encode(), taken, source=self._source(phase, columns, taken, kept))
-            # From the dialect, which knows no rows: an error with a commit_ts was raised here and has its place already.
+            # From the dialect, which knows no rows: an error with a commit_ts was raised here and has its position already.
             except FatalSinkError as error:
                 if "commit_ts" in error.facts:
                     raise
@@ -223,7 +223,7 @@ class TablePlan:
 
     def _count_present(self, taken: Sequence[int]) -> int:
         final = self._rows.final
-        # Where each row is deleted before it is replaced, the statement's count of rows says nothing about the deleted ones.
+        # Where each row is deleted before it is replaced, the statement's count of rows does not count the deleted ones.
         return 0 if any(picked(final.kind, taken)) else final.count_only(taken)
 
 
@@ -281,7 +281,7 @@ class KeylessPlan:
         images: dict[int, Image] = {}
         renderers: dict[int, Callable[[bytes], Image]] = {}
         for row, image in enumerate(self._rows.final.image):
-            # The event of a marker is quarantined. It stands for no other version of a row, since there are none.
+            # The event of a marker is quarantined. It represents no other version of a row, since there are none.
             if image == MARKER_IMAGE:
                 continue
             number = self._rows.final.origin[row]

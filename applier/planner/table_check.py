@@ -447,7 +447,7 @@ def fits(pattern: str, table: FoldedName) -> bool:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # fnmatch would take [ and ] for a set of characters, and they may stand in a name.
+    # fnmatch would take [ and ] for a set of characters, and they may be in a name.
     wild = {"*": ".*", "?": "."}
     return re.compile("".join(wild.get(sign) or re.escape(sign) for sign in pattern.casefold()), re.DOTALL)
 

@@ -122,7 +122,7 @@ class Preparing:
         # group at A is applied again with it: rows of it were not prepared.
         if ready is None or ready.segment != step.segment or ready.changes != self._state.tables.changes:
             return None
-        # Prepared alone, when it is its turn, it may succeed: an error is also that of the segments behind it, and what the segment before
+        # Prepared alone, when it is its turn, it may succeed: an error is also that of the segments after it, and what the segment before
         # has taught about its tables (``SinkTables.explained``) was not known yet. If it fails again, its error is that of the step.
         is_failed = ready.prepared.parts[ready.number].error is not None
         return None if is_failed else (ready.prepared, ready.number)
@@ -144,9 +144,9 @@ class Preparing:
 
 
 # --- early columns ---------------------------------------------------------------------------------------------------
-# Finds out whether a column that only rows have is added by a DDL behind them.
+# Finds out whether a column that only rows have is added by a DDL after them.
 #
-# A changefeed that restarts while upstream adds a column sends rows that carry it before its DDL (pingcap/tiflow issue 12760). Nobody can
+# A changefeed that restarts while upstream adds a column sends rows that carry it before its DDL (pingcap/tiflow issue 12760). No one can
 # have written to a column that is not public: its value is the one that the DDL gives to all rows, so the early one may be dropped.
 
 
@@ -270,7 +270,7 @@ class Writing:
             # Other tasks of the step, or copies of them, may still write: the rows of the next step are newer.
             cause = self._next_window()
         finally:
-            # Whatever keeps the window from moving is what the run goes on about. What came first would be named nowhere.
+            # Whatever keeps the window from moving is what the run reports. What came first would be named nowhere.
             if cause is not None:
                 self._run.watcher.note(LogEvent.ROWS_REFUSED, **reason(error))
         if cause is not None:

@@ -86,7 +86,7 @@ def refuse_later_events(
             is_there |= (range_id.stream, offset) == place[:2]
             search.look(range_id.stream, offset, place_each(offset, key, value))
     if not is_there:
-        # The log of a server before: what was applied since is not in this one, or at other places.
+        # The log of a server before: what was applied since is not in this one, or at other positions.
         message = "the log that held the event is not followed any more: the applier cannot check for later events"
         raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place)
 
@@ -94,7 +94,7 @@ def refuse_later_events(
 def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]) -> list[RangeId]:
     """Return what was applied since the event, of a stream that holds all changes in their order: the rest comes later anyway."""
     applied = positions.get(place.stream)
-    # Such a source's timestamps are places too. The stored offset may lie before them: a restart reads from there again.
+    # Such a source's timestamps are positions too. The stored offset may lie before them: a restart reads from there again.
     end = 0 if applied is None else max(applied.next_offset, applied.resolved_ts)
     if end <= place.offset:
         raise NeedsOperator(
@@ -327,7 +327,7 @@ class QuarantineRetry:
 def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows], rekeyed: Collection[FoldedName]) -> None:
     for table in reported:
         if not table.handle_key and (table.handle_key is not None or table.name.fold() not in rekeyed):
-            # Later events may have added or taken away equal rows, and none of them says which row it means.
+            # Later events may have added or taken away equal rows, and none says which row it means.
             raise NeedsOperator("the event's table has no key", remedy=by_hand_remedy(place), place=place, table=str(table.name))
 
 

@@ -108,7 +108,7 @@ class Recovery:
             kind = JobAborted if isinstance(cause, JobAborted) else UnknownOutcome
             message = "Spark jobs or writes ended too often with an unknown outcome"
             raise kind(message, remedy=(cause.remedy if isinstance(cause, ApplierError) else NO_REMEDY) or REMEDY, cause=cause) from cause
-        # The first comes at once: most unknown outcomes are one lost connection, and every second of waiting is lag.
+        # The first comes at once: most unknown outcomes come from one lost connection, and every second of waiting is lag.
         if self.reloads == 1:
             return 0.0
         return random.uniform(0, min(0.1 * 2**self.reloads, MAX_WAIT_S))  # noqa: S311 - jitter
@@ -136,7 +136,7 @@ class Recovery:
 
 def unknown_write(outcome: WriteOutcome, fence: Fence) -> Exception | None:
     """Return why state must be reloaded after a write; None if it is committed. Fenced if another run owns the replica."""
-    # Not retried, and not restarted by the units that we ship: two supervised daemons would fence each other for ever.
+    # Not retried, and not restarted by the units that we ship: two supervised daemons would fence each other without end.
     if outcome.state is WriteState.FENCED:
         raise Fenced("another run has taken over the replica", epoch=fence.epoch)
     if outcome.state is WriteState.RELOAD:
@@ -153,7 +153,7 @@ def checkpoint_mismatch(progress: Progress, commit: ProgressCommit) -> Exception
 
 def is_transient(error: BaseException) -> bool:
     """Return whether an error may be transient."""
-    # By kind, not by class: a password that Kafka refuses is a SourceError as well, and would be refused for ever.
+    # By kind, not by class: a password that Kafka refuses is a SourceError as well, and would be refused each time.
     if isinstance(error, SourceError):
         return isinstance(error.kind, FailureKind) and error.kind.is_transient
     return isinstance(error, RetryableSinkError | SinkFull | UnknownOutcome | JobAborted | SparkSessionLost)
@@ -181,7 +181,7 @@ def most_urgent(errors: Collection[ApplierError]) -> ApplierError:
 
 
 def _rank(error: ApplierError) -> int:
-    # A lost session costs every cached range, a lost job those of one cycle, another error its own range only.
+    # A lost session costs every cached range, a lost job the ranges of one cycle, another error its own range only.
     if not is_transient(error):
         return 0
     return 1 if isinstance(error, SparkSessionLost) else 2 if isinstance(error, JobAborted) else 3

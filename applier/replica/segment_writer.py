@@ -95,7 +95,7 @@ def _open_points(points: list[RepeatPoint], checkpoint_ts: Ts) -> list[RepeatPoi
 # --- partition growth ------------------------------------------------------------------------------------------------
 # Up to which commit_ts rows of tables without a key may have come again in another partition, because partitions were added.
 #
-# What a producer sends again goes to other partitions then, and some of it may lie behind a promise there, where nobody reads it. So the
+# What a producer sends again goes to other partitions then, and some of it may lie behind a promise there, where no one reads it. So the
 # order of a partition proves nothing about equal rows (``planner.keyless``) that were sent before the change. They were committed before
 # the new partition got its first record; a producer with several nodes takes note of new partitions node by node, which takes some time
 # more. A new partition without a record may be in use too, since others get their rows first.
@@ -192,7 +192,7 @@ class BulkLoads:
 # Rows ahead of W that several tasks write: DELETEs in one window, all others in the next.
 #
 # A copy of a task (an executor that was given up, but still runs) may write late. Within a window that changes nothing: DELETEs commute,
-# and so do the final rows of different keys. A late DELETE after the REPLACE of another spelling of its key would remove that row. So the
+# as do the final rows of different keys. A late DELETE after the REPLACE of another spelling of its key would remove that row. So the
 # caller moves the window when ``first`` has left something for ``rest``.
 
 Retried = Callable[[Callable[[], WriteOutcome]], WriteOutcome]

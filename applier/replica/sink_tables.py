@@ -41,7 +41,7 @@ from applier.telemetry.log_event import LogEvent
 # --- sink keys -------------------------------------------------------------------------------------------------------
 # The sink's foreign keys, and which tables are therefore written in order (``planner.ordered_rows``).
 #
-# They are the keys of the sink's position: all of upstream's DDLs up to there have run, and none behind it. Upstream's catalogue would show
+# They are the keys of the sink's position: all of upstream's DDLs up to there have run, and none after it. Upstream's catalogue would show
 # today's. Read once, then again for the tables of a DDL that may have changed them.
 
 NOT_EXECUTED: Final = Remedy(
@@ -508,7 +508,7 @@ def row_keys(sink: Sink, tables: SinkTables, asked: Iterable[TableRows], *, by_t
 
 
 def _key_of(table: TableDescription, examined: SinkTable, *, by_table: bool) -> KeyAnswer:
-    # All unique indexes, not only those that make a key: one with NULLs, a prefix or an expression lets a row replace another one, too.
+    # All unique indexes, not only indexes that make a key: one with NULLs, a prefix or an expression lets a row replace another one, too.
     if (
         len(table.unique_indexes) + len(table.explained_indexes) != 1
         or len(table.unique_keys) != 1

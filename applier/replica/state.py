@@ -65,7 +65,7 @@ class QuarantineRules:
         self._tolerances = {}
         for stream in stored.keys() | skipped.keys():
             position = progress.positions.get(stream)
-            # Places below the stored offset are not read again. Without this bound the tolerances that travel with each
+            # Positions below the stored offset are not read again. Without this bound the tolerances that travel with each
             # task grow for years.
             first = 0 if position is None else position.next_offset
             self._tolerances[stream] = replace(
@@ -104,7 +104,7 @@ class QuarantineRules:
 
 
 # --- settled ddls ----------------------------------------------------------------------------------------------------
-# What a run loads of the ledger: the identities at and above the checkpoint, and those of older DDLs when they are replayed.
+# What a run loads of the ledger: the identities at and above the checkpoint, and older DDLs when they are replayed.
 #
 # The ledger is never pruned, and a replay may bring any of its DDLs at any time. Loaded whole it would hold years of DDLs in memory, so the
 # run asks about an old one when it arrives: one query per set of reports, however many DDLs they hold.
@@ -183,11 +183,11 @@ class TopicIdentity:
 
 
 # --- stored positions ------------------------------------------------------------------------------------------------
-# Which positions a commit stores: those that matter to the next start at once, the others now and then.
+# Which positions a commit stores: at once if they matter to the next start, the others now and then.
 #
 # A resolved event moves the position of each partition about once a second. Of ten thousand rows of the bookkeeping, a commit would write
 # all, though rows came in a few of them. A position that is stored later is an older one: the next start reads its stream from there, and
-# knows what it finds (DESIGN.md section 3). So an unchanged row means the same place, and a promise is there for display.
+# knows what it finds (DESIGN.md section 3). So an unchanged row means the same position, and a promise is there for display.
 
 FEW: Final = 100
 """So many rows are written with any commit: they cost less than a millisecond."""
@@ -272,7 +272,7 @@ class ReplicaState:
 
     def load(self, commit: ProgressCommit | None = None) -> Progress:
         """Read the progress from the sink. ``commit``: what this run has committed since the last time. NeedsOperator if it is missing."""
-        # After a commit of our own nothing but the progress row is read again: there may be thousands of streams and tables, and nobody
+        # After a commit of our own nothing but the progress row is read again: there may be thousands of streams and tables, and no one
         # else writes them in this epoch.
         known = None if commit is None else commit.applied_to(self.progress)
         progress = self._run.components.sink.load(known=known)
@@ -296,7 +296,7 @@ class ReplicaState:
         components, settings = self._run.components, self._run.settings
         self.progress = progress
         self.tables.forget()
-        # At each reload too: while the run waited somebody may have added a trigger or a unique index, which would lose rows.
+        # At each reload too: while the run waited someone may have added a trigger or a unique index, which would lose rows.
         self.tables.check_known(progress.known_tables)
         self.contents.clear()
         self.repeats.clear()

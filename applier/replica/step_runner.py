@@ -45,7 +45,7 @@ def as_alter(ddl: DdlEvent, sink: Sink) -> DdlEvent:
 # Makes room for a table that leaves the selection by RENAME, where its new name is that of one that has left before.
 #
 # A log that upstream rotates: RENAME log TO log_old, a new log, DROP log_old, RENAME log TO log_old. The filter takes ``log`` alone. The
-# sink keeps its rows as log_old, and the DROP was left out with everything else about that name. So the second RENAME finds the first
+# sink keeps its rows as log_old, and the DROP was skipped with everything else about that name. So the second RENAME finds the first
 # table. It is no table of upstream any more, and its rows were chosen: the sink keeps them under a name that says when the next one came.
 
 LONGEST_NAME: Final = 64
@@ -61,7 +61,7 @@ def with_room(ddl: DdlEvent, known: Collection[FoldedName], describe: Describe) 
     statement = parse_ddl(ddl) if leaving and not ddl.left_out else None
     if statement is None or not _only_renames(ddl, statement):
         return ddl
-    # Upstream's names; the sink's are those of the statement, in the same order. A name that changes in case only is none that moves.
+    # Upstream's names; the sink's are in the statement, in the same order. A name that changes in case only is none that moves.
     moved = [move for move in ddl.moves if move.before != move.after]
     if len(moved) != len(statement.renames):
         return ddl
@@ -189,7 +189,7 @@ class StepRunner:
             # The intent may be written or not, the statement may run or not: a reload settles it from the ledger.
             return error
         except ApplierError as error:
-            # The place of the DDL, and what names it in the ledger: the remedy's commands need both.
+            # The position of the DDL, and what names it in the ledger: the remedy's commands need both.
             error.facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts} | error.facts | step.place.facts
             raise
         # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.

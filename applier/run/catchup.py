@@ -112,7 +112,7 @@ class Catchup:
         engine = self._engine
         if has_moved(engine.progress.checkpoint_ts, engine.progress.start_ts):
             return
-        # A place in a log is its own timestamp: where nothing has been written since the start, there is nothing to apply.
+        # A position in a log is its own timestamp: where nothing has been written since the start, there is nothing to apply.
         if all(extent.cuts is not None for extent in listing.extents.values()):
             return
         topics = sorted({stream.topic for stream in listing.extents})

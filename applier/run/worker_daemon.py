@@ -31,7 +31,7 @@ def main() -> None:
     for name in (*MODULES, *task_modules()):
         importlib.import_module(name)
     gc.collect()
-    # What was imported is neither searched for garbage nor written to, so that the workers go on sharing it.
+    # What was imported is neither searched for garbage nor written to, so that the workers continue sharing it.
     gc.freeze()
     daemon: Any = importlib.import_module("pyspark.daemon")
     daemon.worker = ending_quietly(daemon.worker)

@@ -75,7 +75,7 @@ class Locations:
     def move(self, ddl: DdlEvent, *, is_applied: bool) -> None:
         """Note what a DDL does to tables, as it runs or is skipped. NeedsOperator, if it is applied: it must not be."""
         moves, facts = ddl.moves, {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
-        # A filter that was removed: the locations are still those of its time.
+        # A filter that was removed: the locations are still as it left them.
         if self.is_used and not self._selects and (statement := parse_ddl(ddl)) is not None:
             moves = moves_of(statement, EVERYTHING)
         for before, after, sink in moves if self.is_used else ():
@@ -150,7 +150,7 @@ def moves_of(statement: DdlStatement, selection: TableSelection) -> tuple[TableM
         *((table, None) for table in statement.drops),
         *statement.renames,
     ]
-    # ALTER TABLE … RENAME: the table keeps its place until it is renamed.
+    # ALTER TABLE … RENAME: the table keeps its position until it is renamed.
     return tuple(
         TableMove(
             None if before is None else before.fold(),

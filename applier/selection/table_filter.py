@@ -169,7 +169,7 @@ def _as_in_tidb(expression: str) -> str:
 def compiled(expression: str) -> re.Pattern[str]:
     """Compile a regular expression without regard to case. re.error, also where Python's rules are not Go's."""
     with warnings.catch_warnings():
-        # [[:alpha:]] is a class of Go's. Python takes it for the characters "[:alph", says so, and goes on.
+        # [[:alpha:]] is a class of Go's. Python takes it for the characters "[:alph", warns, and continues.
         warnings.simplefilter("error", FutureWarning)
         try:
             return re.compile(expression, re.IGNORECASE)
@@ -249,7 +249,7 @@ class TableFilter:
                 if rule.pattern.table.is_any:
                     break
         else:
-            seen.add(False)  # a table that no rule matches is left out
+            seen.add(False)  # a table that no rule matches is skipped
         return SchemaPart.SOME if len(seen) > 1 else SchemaPart.ALL if True in seen else SchemaPart.NONE
 
 

@@ -81,7 +81,7 @@ class HeldStatements:
                 file.seek(0)
                 while file.tell() < end:
                     size = int.from_bytes(file.read(LENGTH_BYTES), "big")
-                    # A damaged length must not ask for memory that nobody has.
+                    # A damaged length must not ask for memory that no one has.
                     yield unseal(file.read(min(size, end)))
         yield from self._held
 

@@ -22,9 +22,9 @@ from applier.tasks.plan import PreparePlan
 # Elements dealt to partitions: the output of a map stage, kept in the files of its shuffle and nowhere else.
 #
 # The files are the cache. Nothing is persisted beside them: while chunks were kept in the heap, the collector took 8 of 53 microseconds a
-# row. They lie in spark.local.dir (in the page cache, as long as there is room), and are made again by lineage where an executor is lost.
+# row. They lie in spark.local.dir (in the page cache, as long as there is room), and are rebuilt by lineage where an executor is lost.
 # A job that reads one small partition computes the map stage; every later job finds its files. Each element has a checksum of ours: Spark's
-# own ones are those of its compression, which an operator may turn off.
+# own ones are of its compression, which an operator may turn off.
 #
 # Two shuffles of equal partitioning are read together without a further one: their partitions are united in the JVM.
 

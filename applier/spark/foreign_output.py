@@ -108,6 +108,6 @@ def _facts(lines: list[str]) -> dict[str, Any]:
 
 
 def _pass_on(line: str) -> None:
-    with suppress(OSError, ValueError):  # nobody reads standard error any more: the JVM must not wait for that
+    with suppress(OSError, ValueError):  # no one reads standard error any more: the JVM must not wait for that
         sys.stderr.write(line)
         sys.stderr.flush()

@@ -28,7 +28,7 @@ from applier.tasks.write import apply_small, write, write_part
 # --- plan broadcast --------------------------------------------------------------------------------------------------
 # How a plan reaches its tasks: with their code if it is small, else as one broadcast that ends with the plan's use.
 #
-# PySpark makes its own broadcast of any code above 1 MiB, one per stage, and nobody ever deletes its file (1,000 tables of 20 columns
+# PySpark makes its own broadcast of any code above 1 MiB, one per stage, and no one ever deletes its file (1,000 tables of 20 columns
 # are that much). One that is ours is fetched once per executor, unpickled once per Python worker, and destroyed after its use.
 
 INLINE_BYTES: Final = 256 * 1024

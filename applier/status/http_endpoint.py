@@ -307,7 +307,7 @@ class StatusApp:
 
     def _of_the_state(self, path: str) -> Answer:
         state = self._state()
-        # Computed at the request: a loop that hangs makes no new state that could say so.
+        # Computed at the request: a loop that hangs makes no new state that shows it.
         is_alive = state.is_alive(time.monotonic(), self._unhealthy_after_s)
         match path:
             case "/healthz":
@@ -551,7 +551,7 @@ class HttpEndpoint:
         try:
             self._start()
         except ConfigError as error:
-            # In use: perhaps by a run that owns the replica. The sink says so first, with the owner's name; this run must
+            # In use: perhaps by a run that owns the replica. The sink reports it first, with the owner's name; this run must
             # not end before that.
             if error.kind is not FailureKind.IN_USE:
                 raise

@@ -89,7 +89,7 @@ def build_status(
     replica: str, sink: str, found: Findings, unix_s: float, partitions: Mapping[str, int] | PartitionLimits | None
 ) -> ReplicaStatus:
     """Build the status of what was found. ``partitions``: how many of each topic are required, as for a run (None: all)."""
-    # Partitions that source.partitions leaves out do not count, as for a run: an abandoned one would hold back the watermark for ever.
+    # Partitions that source.partitions excludes do not count, as for a run: an abandoned one would hold back the watermark permanently.
     stored = found.overview.progress.positions if found.overview.progress else {}
     positions = {stream: position for stream, position in stored.items() if is_required(stream, partitions)}
     watermark = min((position.resolved_ts for position in positions.values()), default=NO_TS)

@@ -96,7 +96,7 @@ class Arrival:
             if isinstance(element, Statement):
                 statements, rows, size = statements + 1, rows + element.rows, size + element.size
                 # Reducers arrive one after the other, in any order. What another one reads must still be there, and its deletes must come
-                # first: two spellings of one key under a `_ci` collation are one row of the sink (DESIGN.md section 3).
+                # first: two spellings of one key under a `_ci` collation are the same row of the sink (DESIGN.md section 3).
                 if element.phase is Phase.READ:
                     reads_left -= 1
                     yield element

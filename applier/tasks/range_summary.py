@@ -261,7 +261,7 @@ class RangeSummary:
         self._ts += times
         self._bytes += sum(map(len, rows.key)) + sum(map(len, rows.image)) + ROW_BYTES * len(times)
         tables = [self._table(shape, rows, number) for number, shape in enumerate(rows.shapes)]
-        # Once one is known, all rows count as of such a table: a point too many does no harm.
+        # Once one is known, all rows count as rows of such a table: a point too many does no harm.
         if self._has_keyless and self._repeats is not None:
             self._repeats.rows()
         if len(tables) == 1:
@@ -291,7 +291,7 @@ class RangeSummary:
         if self._repeats is not None:
             self._repeats.replays(rows, kept)
         first = kept.index(False)
-        # Of the first one only: within a run of rows there is no promise, so it speaks for those behind it.
+        # Of the first one only: within a run of rows there is no promise, so it speaks for the later ones.
         self._note_early(rows.offset[first], rows.commit_ts[first])
         shapes = list(compress(rows.shape, kept))
         used = sorted(set(shapes))
@@ -333,7 +333,7 @@ class RangeSummary:
             self._hold_rows([offset], [event.ts - 1])
         elif isinstance(event, DdlEvent):
             self._note_early(offset, event.commit_ts)
-            # A DDL is in all partitions. Its copies are one here and, since they travel together, in the driver.
+            # A DDL is in all partitions. Its copies count once here and, since they travel together, in the driver.
             self._ddls.append(DdlArrival(Offset(offset), index, self._shared_ddls.setdefault(event, event)))
         elif isinstance(event, AdminEvent):
             self._partitions = event.partition

@@ -71,7 +71,7 @@ class TolerantPlacer:
             try:
                 placed = list(self._placer.place_all(some))
             except ProtocolError:
-                # Only now: placing event by event costs a second reading of the records, and nearly none of them need it.
+                # Only now: placing event by event costs a second reading of the records, and nearly none need it.
                 placed = None
             if placed is None or self._may_skip(some, placed):
                 yield from gather_rows(event for record in some for event in self._place_each(*record))
@@ -95,8 +95,8 @@ class TolerantPlacer:
         # First all rules, then all events: an update that changes the key is two rows of one event, and a rule that names the table of
         # either skips both.
         skipped = {index: decided_by for index, event in found if (decided_by := self._skipped_by(offset, index, event)) is not None}
-        # The keys of rows, and of the markers that stand for an unreadable one. Whether a bad value is found here or by the image decoder
-        # depends on what the range holds before it, and the operator is to see the key in either case.
+        # The keys of rows, and of the markers that represent an unreadable one. Whether a bad value is found here or by the image decoder
+        # depends on what the range holds before it, and the operator must see the key in either case.
         keys = {index: self._key_text(event) for index, event in found if isinstance(event, PlacedRow)}
         placed: list[tuple[int, int, Tolerated]] = []
         for index, event in found:

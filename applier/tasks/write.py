@@ -25,7 +25,7 @@ from applier.tasks.prepare import ANNOUNCED, Arrival, Element, NumberedElement, 
 # --- quarantined record ----------------------------------------------------------------------------------------------
 # Reads the record of a rejected event from the source once more, for the transaction that stores it in the quarantine.
 #
-# Reports and statements carry the place of such an event only: its record may have megabytes, and few events are rejected.
+# Reports and statements carry the position of such an event only: its record may have megabytes, and few events are rejected.
 
 
 class RecordFetcher:

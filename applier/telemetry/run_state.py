@@ -75,7 +75,7 @@ class StallRule:
         # A smaller resolved_ts is no progress: after a reload the same ones are read once more.
         if silence is None or status.is_promised_by_reading or has_advanced(status.resolved_ts, silence.resolved_ts):
             return _Silence(status.resolved_ts, status.end_offset)
-        # Time counts only when a round is complete: a stream whose records nobody reads is waiting, not silent.
+        # Time counts only when a round is complete: a stream whose records no one reads is waiting, not silent.
         silence.round_s += passed_s
         if status.read_offset >= silence.goal:
             silence.silent_s += min(silence.round_s, MAX_ROUND_S)

@@ -59,7 +59,7 @@ class _ReadOffsets:
 
     def add(self, start: int, end: int) -> int:
         """Add the offsets from ``start`` to ``end`` (exclusive); return how many of them are new."""
-        # Ranges that only touch are merged as well: otherwise each cycle would add one for ever.
+        # Ranges that only touch are merged as well: otherwise each cycle would add one that stays.
         touched = [(first, last) for first, last in self._ranges if first <= end and last >= start]
         new = end - start - sum(max(0, min(last, end) - max(first, start)) for first, last in touched)
         merged = (min([start, *(first for first, _ in touched)]), max([end, *(last for _, last in touched)]))

@@ -153,7 +153,7 @@ def _batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
 # --- recheck ---------------------------------------------------------------------------------------------------------
 # Looks again at rows that differed: where upstream cannot show its past, they may have been on their way to the sink.
 #
-# All of them are read in one moment, so what still differs, with upstream's rows, belongs to one checkpoint.
+# All of them are read at one point in time, so what still differs, with upstream's rows, belongs to one checkpoint.
 
 POLL_S: Final = 0.5
 

@@ -48,7 +48,7 @@ def _look_again(task: Task, verification: Verification, report: Report, sides: S
         wait_for_rows(sides, verification.pairs, tables, task.rows_in_flight, task.timeline)
     if task.fix_sql is None:
         return report
-    # All rows in one moment, so that the statements belong to one checkpoint.
+    # All rows at one point in time, so that the statements belong to one checkpoint.
     ts = look_again(sides, verification.pairs, tables, keeps_rows=True)
     with open_sink(task.sink) as sink:
         repair = Repair(dialect=sink.dialect, kind=sides.sink.kind, replica=task.sink.name, ts=ts, timeline=task.timeline)

@@ -55,7 +55,7 @@ class Backlog:
     @property
     def takes_promises(self) -> bool:
         """Whether upstream may write a resolved ts: while the replica is paused these add up too."""
-        # Rows without a promise above them could never be applied, and upstream would wait for ever.
+        # Rows without a promise above them could never be applied, and upstream would never stop waiting.
         promised = self._promises[-1][1] if self._promises else self._applied
         return self._written - self._applied < self.limit or self._written > promised
 

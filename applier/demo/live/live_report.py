@@ -74,7 +74,7 @@ class LiveReport:
             return "the replica is paused"
         if answer["error"] is not None:
             return f"the replica is failing: {answer['error']}"
-        # The history before lies in the past, so a checkpoint in it says nothing about the lag.
+        # The history before lies in the past, so a checkpoint in it does not tell the lag.
         if answer["lag_s"] is None or answer["lag_s"] > time.monotonic() - self._begun_s + CLOCKS_S:
             return "the replica starts"
         return f"the replica is {duration(answer['lag_s'])} behind"

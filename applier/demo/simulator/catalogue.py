@@ -102,7 +102,7 @@ class TableState:
     def _remove(self, row: Row) -> None:
         key = self._taken_from(row)
         del self.rows[key]
-        # The last key takes the place of the removed one: pick() needs a list, and a list is slow to delete from.
+        # The last key takes the position of the removed one: pick() needs a list, and a list is slow to delete from.
         place, last = self._place.pop(key), self._keys.pop()
         if last != key:
             self._keys[place], self._place[last] = last, place

@@ -162,7 +162,7 @@ class SqliteOracle:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection = sqlite3.connect(self.path, isolation_level=None)
-        # Nothing needs to survive a crash: an oracle is made again, never recovered.
+        # Nothing needs to survive a crash: an oracle is rebuilt, never recovered.
         self._connection.execute("PRAGMA journal_mode = MEMORY")
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.execute("PRAGMA legacy_alter_table = ON")  # views are not looked at when a table is rebuilt

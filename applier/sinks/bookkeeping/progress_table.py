@@ -51,7 +51,7 @@ class StreamTable:
         """Store the positions of ``commit``."""
         if not commit.positions:
             return
-        # What is stored is read only for the sake of an id that nobody could ask for: there may be ten thousand rows. It is read under the
+        # What is stored is read only for the sake of an id that no one could ask for: there may be ten thousand rows. It is read under the
         # lock of the progress row, so no other writer changes it before COMMIT.
         is_known = all(stream.topic in commit.topic_ids for stream in commit.positions)
         stored: Mapping[Stream, StoredStream] = {} if is_known else self.read(connection)

@@ -60,7 +60,7 @@ class Quarantine:
         events = {event.place: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
         new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
-        # Sorted by place: the events of one record are neighbours, so it is read and encoded once.
+        # Sorted by position: the events of one record are neighbours, so it is read and encoded once.
         record, data = None, b""
         for event in new:
             found = quarantined.record_of(event)

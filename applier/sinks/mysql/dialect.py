@@ -72,7 +72,7 @@ def listed_reads(key: Sequence[str], wanted: str, rows: Iterable[tuple[int, Sequ
     batch: list[tuple[int, Sequence[str]]] = []
     used = 0
     for number, row in rows:
-        # Each literal stands in the list and in the comparison.
+        # Each literal is in the list and in the comparison.
         size = 2 * sum(map(_size, row)) + _FRAME * len(row)
         if batch and (used + size > most_bytes or len(batch) == MOST_READS):
             yield _listed(key, wanted, batch), len(batch)
@@ -423,7 +423,7 @@ def _sign_order(column: ColumnDescription) -> Comparison:
     name = quote_identifier(column.name)
     if data_type_of(column) not in _FLOATS:
         return lambda _: ""
-    # By an order and not by a condition: MariaDB stores no sign of a zero, so a row that came with -0 has none.
+    # By an order and not by a condition: MariaDB stores no sign of a zero, so a row that came with -0 does not have one.
     orders = {_ZERO: f"ATAN2({name},-1)<0", _NEGATIVE_ZERO: f"ATAN2({name},-1)>0"}
     return lambda literal: orders.get(literal, "")
 

@@ -133,8 +133,8 @@ def _indexed_columns(connection: sqlite3.Connection, stored: str) -> frozenset[s
 
 def _column_marks(sql: str) -> Iterator[tuple[str, str]]:
     """Yield (column, MySQL definition) from the text of CREATE TABLE, of which SQLite keeps comments through every ALTER."""
-    # Comments live in the text of the table only: SQLite has no place for facts about a column, and a table beside it would not follow
-    # an ALTER that somebody runs by hand.
+    # Comments live in the text of the table only: SQLite stores no facts about a column elsewhere, and a table beside it would not follow
+    # an ALTER that someone runs by hand.
     depth, column = 0, ""
     expects_column = False
     for piece in _PIECES.finditer(sql):
@@ -207,7 +207,7 @@ def _describe(connection: sqlite3.Connection, entry: StoredObject) -> TableDescr
     info = _table_info(connection, entry.stored)
     if definition is None:  # not created by the applier, or with a column that was added by hand
         columns = tuple(_foreign_column(column) for column in info)
-        # Nobody knows what upstream's expression would be.
+        # No one knows what upstream's expression would be.
         columns = tuple(replace(column, computes_otherwise=column.generated) for column in columns)
     else:
         computed = {column.name for column in info if column.is_generated}

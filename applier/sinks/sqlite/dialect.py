@@ -218,7 +218,7 @@ class SqliteDialect:
                 single,
                 ")",
             )
-            # The rowid is needed for NULL only: a table whose columns take all its names has none.
+            # The rowid is needed for NULL only: a table whose columns take all its names does not have one.
             if not nulls:
                 return
             rows = [["NULL"]]

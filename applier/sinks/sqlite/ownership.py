@@ -146,7 +146,7 @@ class FileLock:
 
     def _announce(self) -> None:
         descriptor = self._held()
-        # Written after the lock is held, so a reader may see an empty file for a moment (_NAMING_S).
+        # Written after the lock is held, so a reader may see an empty file for a short time (_NAMING_S).
         facts = {"host": socket.gethostname(), "process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(facts).encode(), 0)

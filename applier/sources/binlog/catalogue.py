@@ -110,7 +110,7 @@ class UpstreamCatalogue:
         tables, end = self._tables_of_now(settled), self._server.end()
         # The end is asked for behind the list: what the list shows is logged before, unless its CREATE still runs.
         changes = None if end is None or log.base_name not in {"", end.base_name} else self._changes_between(place, end)
-        # Another server may have taken its place while it was asked.
+        # Another server may have replaced it while it was asked.
         if changes is None or self._server.identity() != log.server:
             return None
         # What an event filter concerns may lack its table.

@@ -371,7 +371,7 @@ class Framing:
         if is_certain and self._checksum_bytes and not has_one:
             raise self._damaged()
         if has_one and (self._checksum_bytes or not is_certain):
-            # In its place: such an event may have a gigabyte.
+            # In the same buffer: such an event may have a gigabyte.
             _SIZE.pack_into(data, _SIZE_AT, len(data) - CHECKSUM_BYTES)
             del data[-CHECKSUM_BYTES:]
         return bytes(data)

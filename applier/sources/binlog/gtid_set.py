@@ -93,7 +93,7 @@ class MysqlGtidSet:
             message = f"the interval {first}-{last} ends before it begins"
             raise ValueError(message)
         intervals = self._intervals.setdefault(source, [])
-        # Those that it touches become one with it: from the first that ends at first - 1 or later to the last that begins at last + 1.
+        # Touched ones become one with it: from the first that ends at first - 1 or later to the last that begins at last + 1.
         begin = bisect_left(intervals, first - 1, key=lambda interval: interval[1])
         end = bisect_right(intervals, last + 1, key=lambda interval: interval[0])
         if begin < end:

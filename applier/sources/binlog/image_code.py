@@ -197,7 +197,7 @@ class TableCode:
         self.key = sorted(primary, key=lambda place: table.columns[place].name.casefold())
         self._images: dict[bytes, ImageCode] = {}
 
-    # Not before a row needs them: a table that is left out may have columns of any type.
+    # Not before a row needs them: a table that is skipped may have columns of any type.
     @cached_property
     def formats(self) -> list[ValueFormat]:
         """How its columns are written. ProtocolError: a type is not known."""
@@ -240,7 +240,7 @@ def _column(column: MapColumn, *, is_mariadb: bool) -> ColumnShape:
     flags = code.flags | (Flag.PRIMARY_KEY | Flag.HANDLE_KEY if column.is_primary else 0) | (Flag.NULLABLE if column.is_nullable else 0)
     if is_mariadb and code.mysql_type == _BIGINT and column.name.startswith(_HASH):
         flags |= Flag.GENERATED
-    # Its VIRTUAL columns stand in a binlog too, and nothing tells which they are: only the server's own one is named.
+    # Its VIRTUAL columns are in a binlog too, and nothing tells which they are: only the server's is named.
     return column_of(column.name, code.mysql_type, int(flags))
 
 
@@ -249,7 +249,7 @@ def _key_read(form: ValueFormat, code: ColumnCode) -> ColumnRead | None:
         return form.read
     read = form.read
 
-    # -0.0 and 0.0 are one key.
+    # -0.0 and 0.0 are the same key.
     def read_floats(values: Sequence[Any]) -> Sequence[Value]:
         return [value + 0.0 for value in (values if read is None else read(values))]  # type: ignore[operator] # floats
 

@@ -168,7 +168,7 @@ class PlaceFinder:
             return SkippedGroups(state.place, state.gtid_set if state.has_gaps else "")
         if state.passed or not state.has_gaps:
             return SkippedGroups(state.place, passed=state.passed)
-        # A state of version 1 names the last GTIDs only. What does not lie behind the place lies before it.
+        # A state of version 1 names the last GTIDs only. What does not lie behind the position lies before it.
         search = self._searched(state.base_name, state.place, state.executed, self._server.gtid_set(""))
         return SkippedGroups(state.place, passed=search.ends)
 

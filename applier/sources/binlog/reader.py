@@ -218,7 +218,7 @@ class RangeReading:
                     stream.give_back(events[number + 1 :])
                     break
         except SourceError:
-            yield batch.taken()  # another attempt goes on behind these
+            yield batch.taken()  # another attempt continues behind these
             raise
         yield batch.taken()
 
@@ -244,7 +244,7 @@ class RangeReading:
         earlier = [place for place in self._log.prepared.get(commit.xid, ()) if place < commit.begin]
         begin = self._prepared.pop(commit.xid, None) or max(earlier, default=None)
         if begin is None and commit.end <= self._log.skipped.behind:
-            return  # read again from a position before the place: applied, so the state does not hold it any more
+            return  # read again from before the position: applied, so the state does not hold it any more
         if begin is None:
             raise self._prepared_before(commit)
         content = PREPARED.of(self._log.prepared_at(begin, commit.xid)) or self._log.kept.read(begin)

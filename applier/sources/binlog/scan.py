@@ -210,7 +210,7 @@ class Scan:
         now_s = time.monotonic()
         if now_s - self._asked_s >= ASK_END_S:
             self._asked_s, self._server_end = now_s, self._session.end()
-            # What a dump has sent stays in the log. One that was open at a RESET says nothing of it, and sends heartbeats for ever.
+            # What a dump has sent stays in the log. One that was open at a RESET does not report it, and sends heartbeats without end.
             if self._server_end < self._seen:
                 raise reset_log()
             self._seen = self._journal.last

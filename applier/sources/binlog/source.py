@@ -127,7 +127,7 @@ class BinlogSource:
         """The position in the log: of the scan, which the listing and the reader share."""
         return self
 
-    # --- the place of the replica ----------------------------------------------------------------------------------
+    # --- the position of the replica ----------------------------------------------------------------------------------
 
     @property
     def timeline(self) -> BinlogTimeline:
@@ -156,7 +156,7 @@ class BinlogSource:
         self._end_scan()
         require(self._server)
         state = SourceState.parse(stored.state)
-        # An error of what follows names places of the log as the server names its files.
+        # An error of what follows names positions of the log as the server names its files.
         self._timeline.name(state.generation, state.base_name)
         place = self._finder.resumed(state)
         self._place, self._stored, self._stored_place = place, stored, place.beginning.place
@@ -190,7 +190,7 @@ class BinlogSource:
             return None
         with self._scan.journal() as journal:
             if ts < journal.beginning:
-                return self._stored.state  # the place on the server before: its end is not passed yet
+                return self._stored.state  # the position on the server before: its end is not passed yet
             place = journal.boundary_at(ts)
             state = _state_of(self._place, journal, place)
         if self._keeper is not None:

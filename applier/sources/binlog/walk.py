@@ -327,7 +327,7 @@ class LogLookup:
                 found.append(group.begin)
             return not found
 
-        # The executed set is counted along the way, and nobody asks for it.
+        # The executed set is counted along the way, and no one asks for it.
         beginning = Beginning(place=since, executed=MysqlGtidSet())
         with closing(self._feed(since)) as feed:
             walk_while(feed, beginning, is_before, upto)

@@ -36,7 +36,7 @@ class XaKeeper:
     def resumed(cls, store: XaStore, log: Log, place: int, whole: Collection[int]) -> Self:
         """Begin at ``place``. ``whole``: what the stored state calls kept. Errors as in the sink."""
         stored = store.sizes()
-        # Not what lies behind the place: that is a successor's, if this run has lost the replica, or it is written again.
+        # Not what lies behind the position: that is a successor's, if this run has lost the replica, or it is written again.
         if gone := [each for each in stored if each < place and each not in whole]:
             store.forget(gone)
         return cls(store, log, place >> GENERATION_BITS, {each: size for each, size in stored.items() if each in whole})
@@ -52,7 +52,7 @@ class XaKeeper:
         SourceError: the server does not answer; or an error of the sink.
         """
         wanted = {place: xid for xid, place in prepared.items() if place not in self._sizes and place not in self._refused}
-        # A place of another server's log is not found in this one.
+        # A position of another server's log is not found in this one.
         readable = [place for place in sorted(wanted) if place >> GENERATION_BITS == self._generation]
         try:
             for place, content in self._gathered(readable, wanted):
@@ -61,7 +61,7 @@ class XaKeeper:
                     self._store.keep(place, content.pieces())
                     self._sizes[place] = size
         except SourceError as error:
-            # Prepared before this program kept any, and purged since: its commit will say so.
+            # Prepared before this program kept any, and purged since: its commit will report it.
             if error.kind is not FailureKind.PURGED:
                 raise
         if wanted:

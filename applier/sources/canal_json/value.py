@@ -79,7 +79,7 @@ def integer_range(column: ColumnShape) -> tuple[int, int] | None:
 
 
 # --- encoding --------------------------------------------------------------------------------------------------------
-# ``Shape.encoding`` names the columns whose text stands for bytes, by the type on the wire; b"" if there are none. ``is_bytes`` does not
+# ``Shape.encoding`` names the columns whose text represents bytes, by the type on the wire; b"" if there are none. ``is_bytes`` does not
 # say it: the planner sets it where the sink's column holds bytes, and a VARCHAR of upstream may be a VARBINARY there.
 
 

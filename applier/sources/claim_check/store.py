@@ -127,7 +127,7 @@ class _Storage:
         self._place = settings.place
         self._largest = 1
         self.pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="applier-claim-check")
-        # A thread of ours waits for the filesystem's own event loop: without a limit, for ever.
+        # A thread of ours waits for the filesystem's own event loop: without a limit, without end.
         self._limits = {"timeout": TIMEOUT_S} if isinstance(files, AsyncFileSystem) else {}
 
     def at_once(self) -> int:

@@ -128,7 +128,7 @@ class KafkaSource:
 
     def close(self) -> None:
         """Close the consumer, once the last offsets are shown; the admin client ends with its last reference."""
-        # In a thread, and not for ever: librdkafka waits without a time-out for a broker that has died meanwhile.
+        # In a thread, and with a limit: librdkafka waits without a time-out for a broker that has died meanwhile.
         closing = Thread(target=self._consumer.close, name="applier-kafka-close", daemon=True)
         closing.start()
         closing.join(CLOSE_TIMEOUT_S)

@@ -152,7 +152,7 @@ class Reading:
         last = offsets[-1]
         while one.ranges and one.position <= last:
             range_id = one.ranges[0]
-            # What lies below the position was fetched before the stream was moved; what lies behind the end belongs to nobody here.
+            # What lies below the position was fetched before the stream was moved; what lies behind the end belongs to no one here.
             first = bisect_left(offsets, one.position)
             upto = len(run) if last < range_id.end else bisect_left(offsets, range_id.end)
             if first < upto:
@@ -196,7 +196,7 @@ class Reading:
         if error.code() == error_code.PARTITION_END:
             self._end_of_partition(found, message.offset() or 0)
         else:
-            # The next range is tried: a record that is damaged or gone here says nothing of those there.
+            # The next range is tried: a record that is damaged or gone here does not concern the streams there.
             yield self._fail(found, self._failed(error, found))
 
     def _end_of_partition(self, one: _OpenStream, end: int) -> None:
@@ -246,7 +246,7 @@ class Reading:
         if silent and self.silent_s >= self._settings.unreachable_after_s:
             silent = self._all()  # no broker answers
         for one in silent:
-            # Thousands of streams may wait for the same dead broker: those that are opened later need not wait as long.
+            # Thousands of streams may wait for the same dead broker: streams that are opened later need not wait as long.
             self._patience_s = min(self._patience_s, PATIENCE_S)
             yield from self._fail_stream(one, lambda one: unreachable(self._settings, _what(one), cause or "time-out"))
 

@@ -77,7 +77,7 @@ def _handle_names(row: PlacedRow) -> list[str]:
 
 def _parsed_row(head: Head, kind: RowKind, image: Image, image_json: bytes) -> PlacedRow:
     shape = shape_of(head.scm, head.tbl, tuple((name, column.mysql_type, column.flags) for name, column in image.items()))
-    # Only there: of rows with a key nobody needs to know, and the partitions' rows stay of one shape.
+    # Only there: of rows with a key no one needs to know, and the partitions' rows stay of one shape.
     shape = intern_shape(shape if head.ptn is None or shape.handle_key else shape._replace(partitioned=True))
     values = (image[column.name].value for column in shape.handle_key)
     key = encode_key([canonical_float(value) if isinstance(value, float) else value for value in values])
@@ -393,7 +393,7 @@ class RowHeads:
         if head.t != ROW or head.ohk or head.ccl:
             return None
         table = self.table(head)
-        if table.selected.ignored and not table.selected.is_out:  # which of its rows are left out, only the full parse tells
+        if table.selected.ignored and not table.selected.is_out:  # which of its rows are skipped, only the full parse tells
             return None
         # A second "ts", however it is written, would count instead of the first one.
         if is_usual and len(digits) == _DIGITS and tail[:1] == b"," and b'"ts"' not in tail and b"\\" not in tail:

@@ -179,7 +179,7 @@ class _Reader:
         data = self._data
         while count := self._count():
             for _ in range(count):
-                # Written out: a name and its kind are one byte and a slice, and a call for each would be a third of the cost of a row.
+                # Written out: a name and its kind take one byte and a slice, and a call for each would be a third of the cost of a row.
                 at = self.at
                 size = data[at]
                 if size < 128 and not size & 1:
@@ -195,7 +195,7 @@ class _Reader:
         data, at = self._data, self.at
         kind = data[at]
         self.at = at + 1
-        if kind == 8:  # text; the numbers are the places in the union, doubled
+        if kind == 8:  # text; the numbers are the positions in the union, doubled
             size = data[at + 1]
             end = at + 2 + (size >> 1)
             if size < 128 and not size & 1 and end <= len(data):

@@ -160,7 +160,7 @@ class SchemaSearch:
             if key in self._known.versions:
                 return
             newest_ms = max(newest_ms, 0 if found is None else found.newest_ms)
-        # Where schemas go to partition 0 only, and where a RENAME has moved the table to another topic: TiCDC goes on in the old one.
+        # Where schemas go to partition 0 only, and where a RENAME has moved the table to another topic: TiCDC continues in the old one.
         for stream, extent in extents.items():
             if stream.partition == 0 and self._is_behind(key, RangeId(stream, extent.earliest, extent.end), built_ms, log):
                 return

@@ -372,7 +372,7 @@ def send_due_schemas(state: ProducerState) -> None:
 
 def _send_ddl(state: ProducerState, item: DdlItem) -> None:
     """Send some of the copies of a DDL: other events may come in between."""
-    # Rows that were sent before the DDL must not stay behind it in an open batch.
+    # Rows that were sent before the DDL must not stay after it in an open batch.
     state.writer.flush_all()
     left = state.owner.copies.get(item)
     if left is None:
@@ -408,7 +408,7 @@ def advance_checkpoint(state: ProducerState) -> None:
         return
     state.writer.flush_all()
     step = state.upstream.next
-    # Nothing is waiting: the next commit may come at any moment, so one less is all that can be promised.
+    # Nothing is waiting: the next commit may come at any point in time, so one less is all that can be promised.
     idle = Ts(step.ts - 1) if step is not None else state.upstream.last_ts
     bound = state.owner.queues.bound(idle)
     # A restarted owner has old items again. A checkpoint does not step back while its owner lives.
@@ -438,7 +438,7 @@ def begin_open_tail(state: ProducerState) -> None:
     """Send the last resolved ts, which is no DDL's ts, to all streams. What follows is never resolved."""
     state.writer.flush_all()
     bound = state.owner.queues.bound(state.upstream.last_ts)
-    # W == T of a DDL would leave it pending for ever: no resolved event follows.
+    # W == T of a DDL would leave it pending permanently: no resolved event follows.
     if bound < state.promised or bound in {ddl.ts for ddl in state.upstream.ddls()}:
         return
     state.is_quiet = True

@@ -324,7 +324,7 @@ def _created(case: _Case) -> Finding:
             is_so = case.scratch.structure(table) == case.structure(table)
     except ScratchRefused as error:
         return _undecided(error.reason)
-    # A table that upstream made is empty until its first row, which waits for this DDL. One with rows is somebody else's.
+    # A table that upstream made is empty until its first row, which waits for this DDL. One with rows is someone else's.
     return RAN if is_so and not holds_row(case.connection, case.actual(table)) else _undecided(_NEITHER)
 
 

@@ -109,7 +109,7 @@ class Intents:
 
     def _new(self, connection: Connection, identity: DdlIdentity, ddl: DdlEvent, *, is_background: bool) -> Intent:
         """Return the intent of a DDL, with upstream's names and the tables as they are; raises what forbids it."""
-        # Before anything is written: which of two namesakes the DDL means must not depend on what somebody drops later.
+        # Before anything is written: which of two namesakes the DDL means must not depend on what someone drops later.
         spelled_in_sink(connection, ddl)
         refuse_other_rows(connection, ddl)
         old = OldTable(connection, ddl)

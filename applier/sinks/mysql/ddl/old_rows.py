@@ -85,7 +85,7 @@ def _type_of(column: ColumnStructure) -> ColumnType:
     try:
         return with_charset(parse_type(Cursor(column.type)), column.character_set)
     except DdlSyntaxError:
-        # A type of the server's own, of which nothing is known: like one that converts into nothing else.
+        # A type that only this server has, of which nothing is known: like one that converts into nothing else.
         return ColumnType(base="vector")
 
 
@@ -117,7 +117,7 @@ def once_in_zone(zone: str) -> str:
     """Return the condition for a date and time that is one TIMESTAMP in a zone: its hour is not repeated, nor skipped."""
     name = f"CAST({COLUMN} AS DATETIME(6))"
     moment = f"CONVERT_TZ({name},'{zone}','+00:00')"
-    # Clocks are moved by one hour; by half an hour (Lord Howe) or two in few places.
+    # Clocks are moved by one hour; by half an hour (Lord Howe) or two in few regions.
     others = " AND ".join(
         f"CONVERT_TZ({moment} + INTERVAL {minutes} MINUTE,'+00:00','{zone}') <> {name}" for minutes in (-120, -60, -30, 30, 60, 120)
     )

@@ -164,7 +164,7 @@ def spelled_in_sink(connection: Connection, ddl: DdlEvent) -> Spellings:
     names = [ddl.name, *(site.name for site in (found[1] if found else ()))]
     spelled: dict[FoldedName, TableName] = {}
     for folded, candidates in namesakes(connection, [name for name in names if name.schema]).items():
-        # Upstream the two are one. Which one the DDL means must not be guessed: DROP would drop the wrong one.
+        # Upstream the two are the same. Which one the DDL means must not be guessed: DROP would drop the wrong one.
         if len(candidates) > 1:
             raise NeedsOperator(
                 "the sink has several names that differ only in case; upstream they are one name",

@@ -188,7 +188,7 @@ class Execution:
         # Once more, although new DDLs are checked before: an older applier may have left an intent on a schema that is reserved now.
         self._reserved.refuse_ddl(intent.ddl)
         try:
-            # No time limit over all attempts: how long each takes depends on its table, and on how long somebody holds a lock.
+            # No time limit over all attempts: how long each takes depends on its table, and on how long someone holds a lock.
             for attempt in stamina.retry_context(on=DdlNotRun, attempts=self._retries + 1, timeout=None):
                 with attempt:
                     self._attempt(intent if is_described and attempt.num == 1 else self._intents.describe(intent))
@@ -221,7 +221,7 @@ class Execution:
                 return self._has_run_on_lost_session(intent)
             case ErrorVerdict.RETRY:
                 # A lock wait ended, or the like: the server has rolled back. Without the note, a crash before the next attempt
-                # would compare the tables, and take somebody's change in between for the statement's.
+                # would compare the tables, and take someone's change in between for the statement's.
                 self._intents.note_refusal(intent, translate(error, "running a DDL", **intent.facts))
                 return False
             case ErrorVerdict.ALREADY_SO if self._comparison.is_there(intent):
@@ -346,7 +346,7 @@ class DdlRunner:
             return there
 
         there = self._session.commit(spelled, "reading the names of a DDL", **intent.facts)
-        # What the server cannot have is left out, and then nothing is left to build.
+        # What the server cannot have is skipped, and then nothing is left to build.
         if there.query and may_run_in_background(there.query):
             self._builds.start(intent, there, self._ownership.open_background())
         else:

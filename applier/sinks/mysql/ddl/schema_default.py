@@ -77,7 +77,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent, sent: str) -> Ite
         return
     change = f"ALTER DATABASE {quote_identifier(schema)} CHARACTER SET {wanted.character_set}"
     change += f" COLLATE {wanted.collation}" if wanted.collation else ""
-    # ALTER DATABASE changes only tables that come later: those that exist would keep keys that treat Bob as bob.
+    # ALTER DATABASE changes only tables that come later: existing ones would keep keys that treat Bob as bob.
     if not is_empty:
         raise _differs(ddl, schema, found, change)
     execute_text(connection, change)

@@ -94,7 +94,7 @@ _INNODB_TABLES: Final = (
     text("SELECT NAME, TABLE_ID FROM information_schema.INNODB_TABLES WHERE LEFT(NAME, CHAR_LENGTH(:name)) = :name"),
 )
 _UNKNOWN_TABLE, _PRIVILEGE_NEEDED = 1109, 1227
-# These identify servers without a privilege: server_uid is MariaDB's, server_uuid MySQL's. TiDB's ids are those of a cluster; its datadir
+# These identify servers without a privilege: server_uid is MariaDB's, server_uuid MySQL's. TiDB's ids belong to a cluster; its datadir
 # holds the addresses of PD.
 _SERVER: Final = text("SHOW VARIABLES WHERE Variable_name IN ('server_uid', 'server_uuid', 'hostname', 'port', 'datadir')")
 _CLUSTER: Final = text("SHOW VARIABLES WHERE Variable_name = 'datadir'")
@@ -259,7 +259,7 @@ def _schema(connection: Connection, schema: str) -> dict[str, Any] | None:
 
 
 def _table(connection: Connection, actual: TableName) -> dict[str, Any]:
-    # A view's text leaves out the session's current schema. So the session enters the view's own, or two sessions would get two texts.
+    # A view's text omits the session's current schema. So the session enters the view's own, or two sessions would get two texts.
     read_bytes(connection, "USE " + quote_identifier(actual.schema))
     ((_, definition, *of_view),) = read_bytes(connection, "SHOW CREATE TABLE " + quote_table(actual.schema, actual.table))
     facts = {"table": str(actual), "create": _COUNTERS.sub("", definition.decode("utf-8", "surrogateescape"))}

@@ -291,7 +291,7 @@ def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
         except SQLAlchemyError as error:
             if parsed is None or not _are_unlike_inside(error):
                 raise
-        # A setting would be cheaper, but MySQL has none that makes ADD COLUMN rewrite the rows.
+        # A setting would be cheaper, but MySQL does not have one that makes ADD COLUMN rewrite the rows.
         _rebuild(connection, parsed)
         return _execute(connection, statement)
 

@@ -110,7 +110,7 @@ def _with_index_names(connection: Connection, past: PastDdls, ddl: DdlEvent, tar
     statement = parse_ddl(ddl)
     if statement is not None and statement.needs and depends_on_names(ddl.query):
         name = spellings(connection, statement.needs[:1]).get(statement.needs[0].fold())
-        # Without its table the statement fails by itself.
+        # Without its table the statement fails anyway.
         if name is None:
             return ddl
         history = past.history(connection, name.fold(), ddl.commit_ts, (target, naming))

@@ -116,7 +116,7 @@ class _Shortest(dict[float, float]):
         if len(self) >= MAX_KNOWN:
             self.clear()
         found = shortest(value)
-        # 0.0 and -0.0 are one key of a dict.
+        # 0.0 and -0.0 are the same key of a dict.
         if value:
             self[value] = found
         return found
