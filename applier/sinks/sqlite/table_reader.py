@@ -80,7 +80,7 @@ class StoredTable:
 
     def values(self, row: Sequence[Stored]) -> tuple[Value, ...]:
         """Return the values of a row in the forms of the comparison."""
-        return tuple(None if value is None else _form(column, value) for column, value in zip(self._pair.columns, row, strict=True))
+        return tuple(None if value is None else _value(column, value) for column, value in zip(self._pair.columns, row, strict=True))
 
     def key(self, values: Sequence[Value]) -> Key:
         """Return the key of a row."""
@@ -263,6 +263,14 @@ def _joined(columns: Sequence[ColumnPair], values: Sequence[Value]) -> bytes:
     return b",".join(parts)
 
 
+def _value(column: ColumnPair, value: Stored) -> bytes:
+    """Write a stored value in its form; one that the column's type cannot have is written so that it equals nothing."""
+    try:
+        return _form(column, value)
+    except (ValueError, ArithmeticError):
+        return _unlike(value)
+
+
 def _form(column: ColumnPair, value: Stored) -> bytes:  # noqa: PLR0911 - one per form
     """Write a stored value in its form; a value of another kind is written so that it equals nothing."""
     match column.form, value:
@@ -279,7 +287,11 @@ def _form(column: ColumnPair, value: Stored) -> bytes:  # noqa: PLR0911 - one pe
         case ((Form.TEXT | Form.LABEL | Form.JSON | Form.VECTOR), str()):
             return value.encode("utf-8", "surrogateescape")
         case _:
-            return f"stored as {type(value).__name__}: {value!r}".encode("utf-8", "surrogateescape")
+            return _unlike(value)
+
+
+def _unlike(value: Stored) -> bytes:
+    return f"stored as {type(value).__name__}: {value!r}".encode("utf-8", "surrogateescape")
 
 
 def _decimal(column: ColumnPair, value: str) -> bytes:
