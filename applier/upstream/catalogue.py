@@ -57,7 +57,7 @@ class TidbCatalogue:
         return {table: _keys(parts[name], columns[name]) for table, name in names.items()}
 
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
-        """List the tables as of ``ts``."""
+        """List the tables at ``ts``."""
         return TidbTables(self.settings, self.selection).listed_at(ts, settled)
 
     def check_names(self, tables: Collection[FoldedName]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
+from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowKind, RowOperation, Shape, TableName
 from applier.model.position import Offset, Stream
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.canal_json.large_row import CanalLargeRows
@@ -83,7 +83,7 @@ RunRow: TypeAlias = tuple[KnownHead, int, bytes, bytes]
 class _Columns:
     """The rows of a run, as columns. The key is None where no matcher has read the row."""
 
-    __slots__ = ("_numbers", "_rows", "commit_ts", "keys", "kinds", "shape", "shapes")
+    __slots__ = ("_numbers", "_rows", "commit_ts", "keys", "kinds", "olds", "shape", "shapes")
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
@@ -92,13 +92,15 @@ class _Columns:
         self.commit_ts = [0] * len(rows)
         self.kinds = bytearray(len(rows))
         self.keys: list[Any] = [None] * len(rows)
+        self.olds: dict[int, bytes] = {}
         self._numbers: dict[int, int] = {}
 
     def match(self, head: KnownHead, places: Sequence[int]) -> None:
         """Read the rows of one head: together, and divided where they do not match as a whole."""
         found = head.match([self._rows[place][2] for place in places], [self._rows[place][3] for place in places])
         if found is not None:
-            matcher, (commit_ts, keys) = found
+            matcher, (commit_ts, keys, olds) = found
+            self.olds.update(zip(places, olds, strict=False))
             number = self._number(head.shape_of(matcher))
             for place, ts, key in zip(places, commit_ts, keys, strict=True):
                 self.keys[place], self.commit_ts[place], self.kinds[place], self.shape[place] = key, ts, matcher.kind, number
@@ -107,14 +109,17 @@ class _Columns:
             self.match(head, places[:middle])
             self.match(head, places[middle:])
 
-    def row(self, place: int) -> PlacedRow | None:
-        """Return a row; None if no matcher knows it."""
+    def rows(self, place: int) -> list[PlacedRow]:
+        """Return a row, behind the one that it replaces; [] if no matcher knows it."""
         if self.keys[place] is None:
             self.match(self._rows[place][0], (place,))
         if self.keys[place] is None:
-            return None
+            return []
         shape = self.shapes[self.shape[place]]
-        return PlacedRow(self.commit_ts[place], self.kinds[place], shape, self.keys[place], self._rows[place][3])
+        row = PlacedRow(self.commit_ts[place], self.kinds[place], shape, self.keys[place], self._rows[place][3])
+        if place not in self.olds:
+            return [row]
+        return [row._replace(kind=int(RowKind.DELETE), image=self.olds[place]), row]
 
     def _number(self, shape: Shape) -> int:
         number = self._numbers.get(id(shape))
@@ -186,9 +191,8 @@ class CanalJsonPlacer:
         heads, offset, record, image = zip(*run, strict=True)
         head: KnownHead = heads[0]
         if heads.count(head) == len(heads) and (found := head.match(record, image)) is not None:
-            matcher, (commit_ts, keys) = found
-            kinds = bytes((matcher.kind,)) * len(keys)
-            yield PlacedRows((head.shape_of(matcher),), bytes(len(keys)), commit_ts, kinds, offset, bytes(len(keys)), keys, image)
+            matcher, matched = found
+            yield _rows_of(head.shape_of(matcher), matcher.kind, matched, offset, image)
             return
         columns = _Columns(run)
         places: dict[KnownHead, list[int]] = {}
@@ -196,7 +200,7 @@ class CanalJsonPlacer:
             places.setdefault(one, []).append(place)
         for one, of_head in places.items():
             columns.match(one, of_head)
-        if None in columns.keys:
+        if columns.olds or None in columns.keys:
             yield from gather_rows(self._place_in_order(run, columns))
         else:
             index = bytes(len(run))
@@ -206,10 +210,8 @@ class CanalJsonPlacer:
         """Place what no matcher has read by the full parse. In order, so that the first error is that of the first row."""
         for place, (_, offset, record, _) in enumerate(run):
             # What the full parse has learned of one row counts for those after it, however a reader divides the records.
-            if (row := columns.row(place)) is not None:
-                yield offset, 0, row
-            else:
-                yield from ((offset, 0, one) for one in self._place_other(Record(Offset(offset), None, record)))
+            placed: Sequence[Placed] = columns.rows(place) or self._place_other(Record(Offset(offset), None, record))
+            yield from ((offset, 0, one) for one in placed)
 
     def _place_other(self, record: Record) -> Sequence[Placed]:
         """Place what is not known, and learn it if it is a plain row. ProtocolError names its position."""
@@ -258,6 +260,18 @@ class CanalJsonPlacer:
         if len(self._heads) >= MAX_HEADS:
             self._heads.clear()
         return self._heads.setdefault(start, KnownHead(selected))
+
+
+def _rows_of(shape: Shape, kind: int, matched: Matched, offset: Sequence[int], image: Sequence[bytes]) -> PlacedRows:
+    commit_ts, keys, olds = matched
+    kinds = bytes((kind,)) * len(keys)
+    if olds:
+        commit_ts = [ts for ts in commit_ts for _ in RowKind]
+        offset = [one for one in offset for _ in RowKind]
+        keys = [key for key in keys for _ in RowKind]
+        kinds = bytes((RowKind.DELETE, RowKind.UPSERT)) * len(olds)
+        image = [one for pair in zip(olds, image, strict=True) for one in pair]
+    return PlacedRows((shape,), bytes(len(keys)), commit_ts, kinds, offset, bytes(len(keys)), keys, image)
 
 
 def _left_out(run: Sequence[RunRow]) -> Iterator[PlacedEvent]:

@@ -43,10 +43,11 @@ TAIL_BYTES: Final = len(TAIL) + 20 + len(END)
 
 
 class Matched(NamedTuple):
-    """Rows that a matcher has read: their timestamps and keys."""
+    """Rows that a matcher has read: their timestamps and keys. ``olds``: the images that they replace, where each replaces one."""
 
     commit_ts: Sequence[int]
     keys: Sequence[bytes]
+    olds: Sequence[bytes] = ()
 
 
 class RowMatcher(msgspec.Struct, eq=False, frozen=True):
@@ -58,6 +59,8 @@ class RowMatcher(msgspec.Struct, eq=False, frozen=True):
     read_images: Callable[[bytes], list[Any]]
     keys_of: Callable[[list[Any]], Sequence[bytes]]
     keep_keys: Callable[[list[Any], list[Any]], bool]
+    read_olds: Callable[[bytes], list[Any]] | None = None
+    """Of updates whose key is not known: reads old images, which must be whole."""
 
     def match(self, records: Sequence[bytes], images: Sequence[bytes]) -> Matched | None:
         """Return the timestamps and the keys of some rows."""
@@ -65,10 +68,18 @@ class RowMatcher(msgspec.Struct, eq=False, frozen=True):
             rows, found = self.read_records(b"\n".join(records)), self.read_images(b"\n".join(images))
             if not len(rows) == len(found) == len(records) or any(map(_is_ddl, rows)) or not self.keep_keys(rows, found):
                 return None
-            commit_ts = list(map(_commit_ts, rows))
-            return Matched(commit_ts, self.keys_of(found)) if 0 < min(commit_ts) <= max(commit_ts) <= MAX_TS else None
+            commit_ts, olds = list(map(_commit_ts, rows)), self._olds_of(rows)
+            if olds is None or not 0 < min(commit_ts) <= max(commit_ts) <= MAX_TS:
+                return None
+            return Matched(commit_ts, self.keys_of(found), olds)
         except (ValueError, RecursionError, ProtocolError):  # ValueError: msgspec's errors and UnicodeDecodeError
             return None
+
+    def _olds_of(self, rows: list[Any]) -> Sequence[bytes] | None:
+        if self.read_olds is None:
+            return ()
+        olds = [bytes(old) for (old,) in map(_old, rows)]
+        return olds if len(self.read_olds(b"\n".join(olds))) == len(olds) else None
 
 
 _commit_ts: Final = attrgetter("_tidb.commitTs")
@@ -83,9 +94,6 @@ def begin_range() -> None:
 
 def matcher_of(shape: Shape, name: TableName, row: CanalRow, pk_names: Any) -> RowMatcher | None:
     """Return the matcher of rows like this one, of a table that upstream calls ``name``. None: such rows need the full parse."""
-    # An update of a row whose key is not known is two rows.
-    if row.operation is RowOperation.UPDATE and shape.has_unknown_key:
-        return None
     described = (shape.encoding, row.operation, name, list(row.types.items()), pk_names)
     try:
         packed = msgspec.msgpack.encode(described)
@@ -101,16 +109,20 @@ def _compile(described: Shape) -> RowMatcher | None:
         record = _record_type(shape, operation, name, types, pk_names)
         image = _key_type("Image", shape, str)
         read_records, read_images = msgspec.json.Decoder(record), msgspec.json.Decoder(image)
+        read_olds = msgspec.json.Decoder(_whole_type(shape))
     except (ValueError, TypeError):  # a name with quotes, backslashes or control characters
         return None
     is_update = operation == RowOperation.UPDATE
+    # An update of a row whose key is not known is a delete and an upsert.
+    replaces = is_update and shape.has_unknown_key
     return RowMatcher(
         shape=shape,
         kind=int(RowKind.DELETE if operation == RowOperation.DELETE else RowKind.UPSERT),
         read_records=read_records.decode_lines,
         read_images=read_images.decode_lines,
         keys_of=_keys_of(shape),
-        keep_keys=_keep_keys(len(shape.handle_key)) if is_update else lambda _rows, _found: True,
+        keep_keys=_keep_keys(len(shape.handle_key)) if is_update and not replaces else lambda _rows, _found: True,
+        read_olds=read_olds.decode_lines if replaces else None,
     )
 
 
@@ -126,7 +138,7 @@ def _record_type(shape: Shape, operation: str, name: Sequence[str], types: Seque
         ("isDdl", bool),
         ("type", Literal[operation.upper()]),
         ("mysqlType", msgspec.defstruct("Types", type_fields, rename=type_names, forbid_unknown_fields=True, gc=False)),
-        ("old", old if operation == RowOperation.UPDATE else None),
+        ("old", None if operation != RowOperation.UPDATE else tuple[msgspec.Raw] if shape.has_unknown_key else old),
         ("_tidb", _Extension),
     ]
     return msgspec.defstruct("Record", fields, gc=False, kw_only=True)
@@ -134,6 +146,13 @@ def _record_type(shape: Shape, operation: str, name: Sequence[str], types: Seque
 
 class _Extension(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     commitTs: int  # noqa: N815 - the name on the wire
+
+
+def _whole_type(shape: Shape) -> type[msgspec.Struct]:
+    """Make the struct of a whole image."""
+    fields: list[Any] = [(f"f{index}", str | None) for index in range(len(shape.columns))]
+    names = {f"f{index}": column.name for index, column in enumerate(shape.columns)}
+    return msgspec.defstruct("WholeImage", fields, rename=names, forbid_unknown_fields=True, gc=False)
 
 
 def _key_type(kind: str, shape: Shape, value_type: Any, *default: Any) -> type[msgspec.Struct]:
