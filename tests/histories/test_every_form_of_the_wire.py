@@ -7,6 +7,8 @@ from contextlib import closing
 
 import pytest
 
+from applier.demo.simulator.wire_format import WireFormat
+from applier.planner.table_check import DifferenceKind
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, load_dump, open_oracle
 from tests.rig.projection import seen_by_sink
@@ -41,7 +43,9 @@ def test_what_a_selector_leaves_out_stays_as_it_was_loaded_from_a_dump(seed, tmp
     world = world_of(seed, tmp_path / "objects", transactions=60, forms=frozenset({Form.SELECTED}), growth=0, replays=0)
     steps = list(world.history)
     start_ts = steps[len(steps) // 2].ts
-    replica = sqlite_replica(tmp_path, world.source())
+    # canal-json does not show unique indexes, and no statement of a dump has run here that could explain those of the sink.
+    accept = {"*.*": (DifferenceKind.UNIQUE_INDEX,)} if world.options.form is WireFormat.CANAL_JSON else {}
+    replica = sqlite_replica(tmp_path, world.source(), accept=accept)
     load_dump(world.history, start_ts, replica.url)
     assert replica.catch_up(start_ts=start_ts, accept_gap=True).checkpoint_ts == world.final_ts
     with closing(open_oracle("sqlite:///:memory:")) as oracle:
