@@ -1,4 +1,4 @@
-"""``applier demo`` as a user runs it: a process that ends with 0 only if the replica equals upstream."""
+"""``applier demo`` as a user runs it: a process that ends with 0 only if the replica equals upstream. Open Protocol: the live demo."""
 
 import json
 import re
@@ -12,7 +12,20 @@ import pytest
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     directory = tmp_path_factory.mktemp("demo") / "files"
-    command = [sys.executable, "-m", "applier", "demo", "--dir", str(directory), "--transactions", "400", "--seed", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "applier",
+        "demo",
+        "--dir",
+        str(directory),
+        "--transactions",
+        "400",
+        "--seed",
+        "3",
+        "--protocol",
+        "canal-json",
+    ]
     return directory, subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 

@@ -8,6 +8,7 @@ from applier.cli.main import run
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.wire_format import WireFormat
+from applier.planner.table_check import DifferenceKind
 from applier.sources.formats import FORMATS
 from tests.histories.test_any_history_ends_identical import assert_identical
 from tests.rig.fake_source import FakeSource
@@ -57,5 +58,8 @@ def test_a_replica_goes_on_with_a_new_changefeed(old, new, tmp_path, capsys):
     assert "reset" in capsys.readouterr().out
     producer, then = changefeed(history, steps[cut:], new, "new")
     replica.source = FakeSource(then)
+    if new is WireFormat.CANAL_JSON:
+        # Its records do not show unique keys, and the DDLs that explained those of the sink are forgotten.
+        replica.accept = {str(row.table.name): (DifferenceKind.UNIQUE_INDEX,) for step in steps for row in step.rows}
     assert replica.catch_up(start_ts=stopped.checkpoint_ts).checkpoint_ts == producer.final_ts
     assert_identical(history, producer.final_ts, replica.url)
