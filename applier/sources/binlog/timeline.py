@@ -36,7 +36,7 @@ class StoredTimeline:
         return self.known_ms if ts >= self.known_at else None
 
     def ts_at_ms(self, time_ms: int) -> None:  # noqa: ARG002 - of the port
-        """Return None: a place does not hold its time."""
+        """Return None: a position does not hold its time."""
         return
 
     def text(self, ts: Ts) -> str:
@@ -90,7 +90,7 @@ class BinlogTimeline:
         return max(known, default=None)
 
     def ts_at_ms(self, time_ms: int) -> None:  # noqa: ARG002 - of the port
-        """Return None: a place does not hold its time."""
+        """Return None: a position does not hold its time."""
         return
 
     def text(self, ts: Ts) -> str:

@@ -242,7 +242,7 @@ class Execution:
         raise RetryableSinkError("retries ended without an outcome", doing="finding out whether a DDL has run")
 
     def _require_made(self, intent: Intent) -> None:
-        """Raise if the statement has made nothing, or has found what upstream's table never had: somebody has made it by hand."""
+        """Raise if the statement has made nothing, or has found what upstream's table never had: someone has made it by hand."""
         found = self._intents.foreign_columns(intent)
         if self._comparison.is_there(intent) or (not found and self._comparison.has_changed(intent)):
             return
