@@ -1,7 +1,7 @@
 """Reads the Avro encoding: one fixed schema of twelve records, no registry, no schema id (canal_json_and_simple.md 4.4).
 
-Written out here and not read by a library: the schema never changes, ``fastavro`` takes 1.4 times as long for a row (its reader asks a file
-object for each value), and what it raises for damaged bytes is not one family of errors.
+Written out here and not read by a library: the schema never changes, and what ``fastavro`` raises for damaged bytes is not one family of
+errors.
 
 A number is a zigzag varint of at most ten bytes, a text its length and UTF-8, a map or an array blocks of a count and as many entries, the
 last with the count 0. Nothing is reserved by what a count or a length claims: each entry takes bytes of its own.

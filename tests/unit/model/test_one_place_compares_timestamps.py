@@ -17,6 +17,9 @@ ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 ALLOWED = {
     ("sinks/bookkeeping/bookkeeping.py", "ts > self.dialect.greatest_number"): "what a column of the bookkeeping can hold",
     ("sources/open_protocol/record.py", "0 <= ts <= MAX_UINT64"): "what the wire allows",
+    ("sources/canal_json/record.py", "0 < ts <= MAX_TS"): "what the wire allows",
+    ("sources/canal_json/row_run.py", "0 < min(commit_ts) <= max(commit_ts) <= MAX_TS"): "what the wire allows",
+    ("sources/simple/placer.py", "0 < message.commit_ts < 1 << 64"): "what the wire allows",
     ("coordinator/cache.py", "bisect_left(self._entries, IndexedRange(ts, number, name))"): "finds one entry among sorted ones",
     ("dataframe/changelog.py", "ts <= MAX_TS"): "what a column of Spark can hold",
     ("dataframe/changelog.py", "ts > MAX_TS"): "what a column of Spark can hold",
