@@ -10,8 +10,8 @@ bookkeeping = context.config.attributes["bookkeeping"]
 
 context.configure(
     connection=connection,
-    version_table=f"{bookkeeping.place.prefix}schema_version",
-    version_table_schema=bookkeeping.place.schema,
+    version_table=f"{bookkeeping.address.prefix}schema_version",
+    version_table_schema=bookkeeping.address.schema,
     transactional_ddl=bookkeeping.dialect.is_transactional,
 )
 with context.begin_transaction():

@@ -25,7 +25,7 @@ from applier.sources.binlog.position import BinlogPosition, file_name
 from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of, lacks
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.timeline import read_state
-from applier.sources.start import StoredPlace
+from applier.sources.start import ReplicaPosition
 from applier.telemetry.wording import MOST_NAMED, count, duration, named_some
 
 REACHED: Final = "primary"
@@ -211,7 +211,7 @@ def place_findings(settings: BinlogSettings, server: Server, progress: Progress 
                 yield ok(PLACE, f"the log holds what a new replica needs, from {place} on")
                 return
             source.position.resume(
-                StoredPlace(checkpoint_ts=progress.checkpoint_ts, positions=progress.positions, state=progress.source_state)
+                ReplicaPosition(checkpoint_ts=progress.checkpoint_ts, positions=progress.positions, state=progress.source_state)
             )
             yield ok(PLACE, f"the log holds what the replica reads next, from {source.timeline.text(progress.checkpoint_ts)} on")
     except ApplierError as error:

@@ -21,7 +21,7 @@ from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
 from applier.sources.factory import stored_timeline
-from applier.telemetry.wording import count, operator, place_text
+from applier.telemetry.wording import count, operator, position_text
 
 replicas = typer.Typer(help=COMMANDS["replicas"])
 
@@ -165,5 +165,5 @@ def as_object(found: StoredReplica) -> dict[str, Any]:
 def as_lines(found: StoredReplica) -> list[str]:
     """Return a replica for people."""
     progress = found.overview.progress
-    at = "" if progress is None else f", checkpoint {place_text(progress.checkpoint_ts, stored_timeline(progress.source_state))}"
+    at = "" if progress is None else f", checkpoint {position_text(progress.checkpoint_ts, stored_timeline(progress.source_state))}"
     return [f"{found.name}: {found.state}{at}", f"    {_counted(found.holdings)}"]

@@ -139,7 +139,7 @@ def _at(ts: Ts, table: str | None) -> str:
     return f"{options}  {when}" if when else options
 
 
-def chosen_by_place(sink: Sink, stream: Stream, offset: Offset, event: int | None) -> list[Skipped]:
+def chosen_by_position(sink: Sink, stream: Stream, offset: Offset, event: int | None) -> list[Skipped]:
     """Return the rules about a record (or one event of it); ConfigError if there is none, or the replica has passed it."""
     found = [
         one
@@ -153,7 +153,7 @@ def chosen_by_place(sink: Sink, stream: Stream, offset: Offset, event: int | Non
 
 
 def chosen_by_time(sink: Sink, ts: Ts, table: TableName | None) -> list[Skipped]:
-    """Return the rules and the DDLs of a timestamp (and table); ConfigError as ``chosen_by_place``."""
+    """Return the rules and the DDLs of a timestamp (and table); ConfigError as ``chosen_by_position``."""
     name = None if table is None else table.fold()
     found = [one for one in skipped(sink) if _ts_of(one) == ts and (name is None or _table_of(one) == name)]
     policy = [one for one in found if not one.by]
@@ -316,9 +316,9 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
         use_places_of(settings, sink)
         if choice.position is not None:
             place = named_record(settings, choice.position, None, sink.load())
-            found = chosen_by_place(sink, place.stream, place.offset, choice.event)
+            found = chosen_by_position(sink, place.stream, place.offset, choice.event)
         elif choice.stream is not None:
-            found = chosen_by_place(sink, choice.stream, choice.offset, choice.event)
+            found = chosen_by_position(sink, choice.stream, choice.offset, choice.event)
         else:
             wanted = ts_of_text(settings, choice.ts, sink) or Ts(0)
             found = chosen_by_time(sink, wanted, None if choice.table is None else parse_table(choice.table))

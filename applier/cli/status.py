@@ -24,7 +24,7 @@ from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
 from applier.sources.kit import LogStatus
 from applier.status.query import StatusQuery, StatusTarget
 from applier.status.replica_status import Health, ReplicaStatus, StreamSummary, Verdict, as_object, verdict_of
-from applier.telemetry.wording import count, ddls_text, duration, one_line, place_text, time_text
+from applier.telemetry.wording import count, ddls_text, duration, one_line, position_text, time_text
 
 MOST: Final = 20
 """Streams that are shown one by one, unless all are asked for."""
@@ -257,7 +257,7 @@ def _checkpoint(status: ReplicaStatus) -> Fact:
         return Fact("checkpoint", "none: no run has started this replica", "yellow")
     checkpoint_ts = progress.checkpoint_ts if progress is not None else Ts((status.live or {}).get("checkpoint_ts") or NO_TS)
     lag = "" if status.lag_s is None else f", {duration(abs(status.lag_s))} {'behind' if status.lag_s >= 0 else 'in the future'}"
-    return Fact("checkpoint", f"{place_text(checkpoint_ts, status.timeline)}{lag}")
+    return Fact("checkpoint", f"{position_text(checkpoint_ts, status.timeline)}{lag}")
 
 
 _INITIAL: Final[Mapping[InitialState, str]] = {
@@ -273,7 +273,7 @@ def _positions(status: ReplicaStatus) -> Iterator[Fact]:
     yield _checkpoint(status)
     dump, progress = status.overview.loaded, status.overview.progress
     if dump is not None:
-        at = place_text(dump.start_ts, status.timeline)
+        at = position_text(dump.start_ts, status.timeline)
         yield Fact("began with", one_line(f"{_INITIAL[dump.kind]}, at {at}, recorded by {dump.loaded_by}"))
     elif progress is not None:
         taken = "" if progress.start_ts else ": the source is taken to hold all that upstream ever had"

@@ -17,7 +17,7 @@ from applier.database.tls import TlsMode
 from applier.model.position import MAX_TS
 from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
-from applier.sources.claim_check.settings import FORM, MAX_OBJECT_BYTES, BadStorage, ClaimCheckSettings, place_of
+from applier.sources.claim_check.settings import FORM, MAX_OBJECT_BYTES, BadStorage, ClaimCheckSettings, address_of
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import OWNED_PROPERTIES, KafkaSettings
 from applier.upstream.settings import UpstreamSettings
@@ -101,7 +101,7 @@ class ClaimCheckConfig(Section):
     def _check_storage(cls, storage: str | None) -> str | None:
         if storage is not None:
             try:
-                place_of(storage)
+                address_of(storage)
             except BadStorage as bad:
                 # Not quoted: the producer's own URI holds credentials.
                 raise refuse(bad.problem, bad.remedy) from None

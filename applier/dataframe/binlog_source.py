@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from applier.dataframe.changelog import schema_text
 from applier.dataframe.extent import RESTART
 from applier.dataframe.options import BINLOG, EARLIEST, LATEST, BinlogOptions, read_binlog_options
-from applier.dataframe.place import BinlogPlaces
+from applier.dataframe.position_columns import BinlogColumns
 from applier.dataframe.reading import RECREATED_REMEDY, RangePartition, RangeRows
 from applier.dataframe.source import changelog_rows
 from applier.dataframe.table_columns import columns_of
@@ -151,7 +151,7 @@ class BinlogChangelogSource(DataSource):
         columns = options.columns
         if options.table is not None and columns is None:
             columns = columns_of(options.table, _reader(options, log), DECODER, list(by_file(whole)))
-        return schema_text(BinlogPlaces(log.base_name), columns)
+        return schema_text(BinlogColumns(log.base_name), columns)
 
     def reader(self, schema: StructType) -> "BinlogBatchReader":
         """Return the reader of a DataFrame."""
@@ -183,7 +183,7 @@ def _reader(options: BinlogOptions, log: LogState) -> BinlogRangeReader:
 
 
 def _rows(options: BinlogOptions, schema: StructType, log: LogState) -> RangeRows:
-    rows = changelog_rows(BINLOG, options, schema, DECODER, BinlogPlaces(log.base_name))
+    rows = changelog_rows(BINLOG, options, schema, DECODER, BinlogColumns(log.base_name))
     return RangeRows(_reader(options, log), rows, schema)
 
 

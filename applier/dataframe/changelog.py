@@ -15,7 +15,7 @@ import msgspec
 from pyspark.sql.types import DataType, StructType
 
 from applier.dataframe.conversion import Conversion, clean_text, conversion_to
-from applier.dataframe.place import PlaceColumns
+from applier.dataframe.position_columns import PositionColumns
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, DdlEvent, Event, FoldedName, Image, ResolvedEvent, RowEvent, TableName, Value
 from applier.model.failure import FailureKind
@@ -147,18 +147,18 @@ MAX_TS: Final = 2**63 - 1
 """Of BIGINT. A TSO of the year 3084 is greater; until then only rubbish is."""
 
 
-def schema_text(places: PlaceColumns, columns: str | None = None) -> str:
+def schema_text(places: PositionColumns, columns: str | None = None) -> str:
     """Return the schema in Spark's DDL. ``columns``: of one table, for typed images; None: JSON."""
     image = "STRING" if columns is None else f"STRUCT<{columns}>"
     return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in columns_of(places))
 
 
-def columns_of(places: PlaceColumns) -> tuple[tuple[str, str], ...]:
+def columns_of(places: PositionColumns) -> tuple[tuple[str, str], ...]:
     """Return the names of all columns, each with its type."""
     return (("commit_ts", "BIGINT"), ("commit_time", "TIMESTAMP"), *places.columns, *COLUMNS)
 
 
-def table_columns_of(schema: StructType, places: PlaceColumns) -> StructType | None:
+def table_columns_of(schema: StructType, places: PositionColumns) -> StructType | None:
     """Return the columns of the table in a schema; None if its images are JSON. ValueError if it is no schema of the changelog."""
     names = [name for name, _ in columns_of(places)]
     if schema.fieldNames() != names:
@@ -176,7 +176,7 @@ class ChangelogRows:
 
     decoder: Decoder
     images: ImageForm
-    places: PlaceColumns
+    places: PositionColumns
     tables: TableSelection = EVERYTHING
     table: FoldedName | None = None
     resolved: bool = False

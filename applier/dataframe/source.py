@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from applier.dataframe.changelog import ChangelogRows, JsonImages, TableImages, schema_text, table_columns_of
 from applier.dataframe.options import TICDC, ChangelogOptions, Format, RowOptions, read_options
-from applier.dataframe.place import PlaceColumns, TopicPlaces
+from applier.dataframe.position_columns import PositionColumns, TopicColumns
 from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, StreamReader
 from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError
@@ -16,7 +16,7 @@ from applier.model.remedy import Remedy
 from applier.sources.factory import kit_of, range_reader
 from applier.sources.port import Decoder
 
-PLACES = TopicPlaces()
+PLACES = TopicColumns()
 
 
 class ChangelogSource(DataSource):
@@ -67,7 +67,7 @@ def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:
     return RangeRows(range_reader(options.kafka), changelog_rows(TICDC, options, schema, _decoder(options), PLACES), schema)
 
 
-def changelog_rows(form: Format, options: RowOptions, schema: StructType, decoder: Decoder, places: PlaceColumns) -> ChangelogRows:
+def changelog_rows(form: Format, options: RowOptions, schema: StructType, decoder: Decoder, places: PositionColumns) -> ChangelogRows:
     """Return what makes rows of records. ConfigError: the schema is not one of the format."""
     try:
         columns = table_columns_of(schema, places)

@@ -43,7 +43,7 @@ from applier.ddl.tree import (
 )
 
 
-class ClausePlace(StrEnum):
+class ClauseScope(StrEnum):
     """Where a clause stands."""
 
     TABLE = "option of a table"
@@ -114,9 +114,9 @@ _CHARSETS: Final = _all(
 _ATTRIBUTES: Final = _all(_D.DROP, _E.VALUE, _NO_EFFECT, "ENGINE_ATTRIBUTE, SECONDARY_ENGINE_ATTRIBUTE")
 _FILES: Final = _all(_D.DROP, _E.VALUE, _PLACED, "DATA DIRECTORY, INDEX DIRECTORY, TABLESPACE, STORAGE, NODEGROUP")
 
-CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
+CLAUSES: Final[Mapping[ClauseScope, tuple[Clause, ...]]] = MappingProxyType(
     {
-        ClausePlace.TABLE: (
+        ClauseScope.TABLE: (
             Clause("ENGINE", _D.ENGINE, _E.VALUE, "a failed segment must leave no rows behind, which takes transactions"),
             *_CHARSETS,
             *_all(_D.KEEP, _E.VALUE, _SAME, "AUTO_INCREMENT, COMMENT"),
@@ -146,7 +146,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             ),
             Clause("TTL", _D.TIDB, _E.TTL, "TiDB deletes expired rows, and the deletes arrive as row events"),
         ),
-        ClausePlace.COLUMN: (
+        ClauseScope.COLUMN: (
             *_all(_D.KEEP, _E.VALUE, _SAME, "DEFAULT, COMMENT, COLLATE, CHARACTER SET, CHARSET, CHAR SET, AFTER, ON UPDATE"),
             Clause("DEFAULT NEXT VALUE FOR", _D.DROP, _E.VALUE, _SEQUENCE),
             Clause("DEFAULT NEXTVAL", _D.DROP, _E.GROUP, _SEQUENCE),
@@ -157,7 +157,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             Clause("AUTO_RANDOM", _D.TIDB, _E.GROUP, "the values come with the rows"),
             *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CLUSTERED, NONCLUSTERED, GLOBAL, LOCAL"),
         ),
-        ClausePlace.INDEX: (
+        ClauseScope.INDEX: (
             *_all(_D.KEEP, _E.VALUE, _SAME, "COMMENT"),
             *_all(_D.DROP, _E.KIND, "every index of TiDB is ordered; BTREE stays", "USING, TYPE"),
             Clause("KEY_BLOCK_SIZE", _D.DROP, _E.VALUE, _NO_EFFECT),
@@ -168,7 +168,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             *_all(_D.TIDB, _E.VALUE, _NOT_UPSTREAM, "PRE_SPLIT_REGIONS, ADD_COLUMNAR_REPLICA_ON_DEMAND"),
             *_all(_D.DROP, _E.VALUE, _LOCKING, "ALGORITHM, LOCK"),
         ),
-        ClausePlace.PARTITION: (
+        ClauseScope.PARTITION: (
             Clause("LINEAR", _D.DROP, _E.WORDS, "TiDB partitions by plain HASH or KEY instead"),
             Clause("SUBPARTITION BY", _D.DROP, _E.METHOD, "TiDB has no subpartitions"),
             *_all(_D.DROP, _E.VALUE, "all partitions are of the table's engine", "STORAGE ENGINE, ENGINE"),
@@ -177,7 +177,7 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             Clause("PLACEMENT POLICY", _D.TIDB, _E.VALUE, _NOT_UPSTREAM),
             Clause("UPDATE INDEXES", _D.TIDB, _E.GROUP, _NOT_UPSTREAM),
         ),
-        ClausePlace.ALTER: (
+        ClauseScope.ALTER: (
             *_all(_D.DROP, _E.VALUE, _LOCKING, "ALGORITHM, LOCK"),
             *_all(
                 _D.DROP,
@@ -190,11 +190,11 @@ CLAUSES: Final[Mapping[ClausePlace, tuple[Clause, ...]]] = MappingProxyType(
             *_all(_D.TIDB, _E.WORDS, _NOT_UPSTREAM, "CACHE, NOCACHE, REMOVE TTL, COMPACT"),
             *_all(_D.TIDB, _E.REST, _NOT_UPSTREAM, "SET TIFLASH REPLICA, SET HYPO TIFLASH REPLICA, ATTRIBUTES, STATS_OPTIONS"),
         ),
-        ClausePlace.EXCHANGE: (
+        ClauseScope.EXCHANGE: (
             Clause("WITH VALIDATION", _D.DROP, _E.WORDS, "it is what every server does; MariaDB before 11.4 does not know the words"),
             Clause("WITHOUT VALIDATION", _D.MYSQL, _E.WORDS, "MariaDB before 11.4 does not know it: it checks the rows"),
         ),
-        ClausePlace.SCHEMA: (
+        ClauseScope.SCHEMA: (
             *_CHARSETS,
             *_all(_D.DROP, _E.VALUE, _NO_EFFECT, "ENCRYPTION, DEFAULT ENCRYPTION"),
             Clause("PLACEMENT POLICY", _D.TIDB, _E.VALUE, _NOT_UPSTREAM),
@@ -284,7 +284,7 @@ _VISIBILITY: Final = {"VISIBLE": _VISIBLE, "INVISIBLE": _INVISIBLE, "NOT IGNORED
 """Each server executes the comment with its keyword (MariaDB ignores versions from 50700 to 99999, TiDB executes them)."""
 
 
-def _by_first_word(place: ClausePlace) -> dict[str, list[tuple[tuple[str, ...], Clause]]]:
+def _by_first_word(place: ClauseScope) -> dict[str, list[tuple[tuple[str, ...], Clause]]]:
     found: dict[str, list[tuple[tuple[str, ...], Clause]]] = {}
     for clause in CLAUSES[place]:
         words = tuple(clause.words.split())
@@ -293,7 +293,7 @@ def _by_first_word(place: ClausePlace) -> dict[str, list[tuple[tuple[str, ...], 
     return {word: sorted(clauses, key=lambda pair: -len(pair[0])) for word, clauses in found.items()}
 
 
-_CLAUSES: Final = {place: _by_first_word(place) for place in ClausePlace}
+_CLAUSES: Final = {place: _by_first_word(place) for place in ClauseScope}
 
 
 class ClauseReader:
@@ -335,7 +335,7 @@ class ClauseReader:
             at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
         return [span for span in [*spans, (begin, last)] if span[0] <= span[1]]
 
-    def marks(self, place: ClausePlace, first: int, last: int, *, alters: bool = False) -> Iterator[Mark]:
+    def marks(self, place: ClauseScope, first: int, last: int, *, alters: bool = False) -> Iterator[Mark]:
         """Read the clauses of ``place`` between ``first`` and ``last``; what is none is stepped over. ``alters``: in ALTER TABLE."""
         at = first
         while at <= last:
@@ -347,15 +347,15 @@ class ClauseReader:
             else:
                 at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
 
-    def option(self, at: int, last: int) -> tuple[ClausePlace, int] | None:
+    def option(self, at: int, last: int) -> tuple[ClauseScope, int] | None:
         """Return the position and the last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None: none does."""
-        for place in (ClausePlace.ALTER, ClausePlace.TABLE):
+        for place in (ClauseScope.ALTER, ClauseScope.TABLE):
             found = self.clause(place, at, last)
             if found is not None:
                 return place, found[1]
         return None
 
-    def clause(self, place: ClausePlace, at: int, last: int) -> tuple[Clause, int] | None:
+    def clause(self, place: ClauseScope, at: int, last: int) -> tuple[Clause, int] | None:
         """Return the clause that begins at ``at``, and the position of its last token."""
         for words, clause in _CLAUSES[place].get(self.word(at), ()):
             if self.sees(at, *words):
@@ -499,7 +499,7 @@ class _Definition:
             case RenameTablesStatement(condition=condition):
                 yield from self._listed([(0, len(self._tree.tokens) - 1)], self._condition(condition))
             case SchemaStatement(verb="CREATE" | "ALTER", options=options):
-                yield from self._listed([options], self._reader.marks(ClausePlace.SCHEMA, *options))
+                yield from self._listed([options], self._reader.marks(ClauseScope.SCHEMA, *options))
             case _:
                 return
 
@@ -510,7 +510,7 @@ class _Definition:
             # Behind CREATE. The table is dropped before.
             yield from self._listed([(0, len(self._tree.tokens) - 1)], [Mark(1, 2, Action.DROP)])
         yield from self._elements(node.elements)
-        yield from self._listed(self._reader.items(*node.options), self._reader.marks(ClausePlace.TABLE, *node.options))
+        yield from self._listed(self._reader.items(*node.options), self._reader.marks(ClauseScope.TABLE, *node.options))
         yield from self._partitioning(*node.partitioning)
 
     def _alter_table(self, node: AlterTableStatement) -> Iterator[Edit]:
@@ -530,8 +530,8 @@ class _Definition:
     def _index(self, node: IndexStatement) -> Iterator[Edit]:
         marks = [
             *self._condition(node.condition),
-            *self._reader.marks(ClausePlace.INDEX, *node.before_table),
-            *self._reader.marks(ClausePlace.INDEX, *node.options),
+            *self._reader.marks(ClauseScope.INDEX, *node.before_table),
+            *self._reader.marks(ClauseScope.INDEX, *node.options),
         ]
         yield from self._listed([(0, len(self._tree.tokens) - 1)], marks)
 
@@ -558,13 +558,13 @@ class _Definition:
             case ClauseKind.ADD if not clause.is_list:
                 yield from self._element(clause.elements[0])
             case ClauseKind.MODIFY | ClauseKind.CHANGE:
-                yield from self._reader.marks(ClausePlace.COLUMN, clause.body, last)
+                yield from self._reader.marks(ClauseScope.COLUMN, clause.body, last)
             case ClauseKind.ALTER_INDEX:
-                yield from self._reader.marks(ClausePlace.INDEX, clause.body, last)
+                yield from self._reader.marks(ClauseScope.INDEX, clause.body, last)
             case ClauseKind.OTHER:
                 yield from self._options(*clause.span)
             case ClauseKind.EXCHANGE_PARTITION:
-                yield from self._reader.marks(ClausePlace.EXCHANGE, clause.body, last)
+                yield from self._reader.marks(ClauseScope.EXCHANGE, clause.body, last)
             case _:
                 return
 
@@ -587,9 +587,9 @@ class _Definition:
             return
         yield from self._condition(element.condition)
         if element.kind is ElementKind.INDEX:
-            yield from self._reader.marks(ClausePlace.INDEX, element.body, element.span[1])
+            yield from self._reader.marks(ClauseScope.INDEX, element.body, element.span[1])
         elif element.kind is ElementKind.COLUMN:
-            yield from self._reader.marks(ClausePlace.COLUMN, element.body, element.span[1])
+            yield from self._reader.marks(ClauseScope.COLUMN, element.body, element.span[1])
 
     def _is_dropped(self, element: Element) -> bool:
         if (element.kind is ElementKind.CHECK and not self._is_of_mysql) or (element.index_kind == "FULLTEXT" and not self._keeps_fulltext):
@@ -602,8 +602,8 @@ class _Definition:
         begins = [n for n in range(first, last) if reader.sees(n, "(", "PARTITION")]
         # PARTITION BY HASH (a) PARTITIONS 4 has no definitions.
         end = begins[0] - 1 if begins else last
-        after = reader.marks(ClausePlace.PARTITION, reader.closing(begins[0]) + 1, last) if begins else ()
-        yield from self._listed([(first, last)], [*reader.marks(ClausePlace.PARTITION, first, end), *after])
+        after = reader.marks(ClauseScope.PARTITION, reader.closing(begins[0]) + 1, last) if begins else ()
+        yield from self._listed([(first, last)], [*reader.marks(ClauseScope.PARTITION, first, end), *after])
         if begins:
             items = reader.items(begins[0] + 1, reader.closing(begins[0]) - 1)
             yield from self._listed(items, [mark for span in items for mark in self._partition(*span)])
@@ -611,7 +611,7 @@ class _Definition:
     def _partition(self, first: int, last: int) -> Iterator[Mark]:
         reader = self._reader
         # After PARTITION and its name.
-        yield from reader.marks(ClausePlace.PARTITION, first + 2, last)
+        yield from reader.marks(ClauseScope.PARTITION, first + 2, last)
         for at in range(first, last):
             if reader.sees(at, "(", "SUBPARTITION") and not self._is_of_mysql:
                 yield Mark(at, reader.closing(at), Action.DROP)

@@ -38,12 +38,12 @@ from applier.ddl.tree import (
     CreateViewStatement,
     DropTablesStatement,
     IndexStatement,
-    NamePlace,
     RecoverTableStatement,
     RenameTablesStatement,
     SchemaStatement,
     Tree,
     TruncateTableStatement,
+    WrittenName,
 )
 from applier.model.events import DdlEvent, TableName
 
@@ -248,7 +248,7 @@ class QueryTables:
     def _table(self, query: Cursor, known: frozenset[str]) -> None:
         first = _table_word(query)
         # After the dot each word is a name.
-        place = NamePlace(first, query.name_token()) if query.accept(".") else NamePlace(None, first)
+        place = WrittenName(first, query.name_token()) if query.accept(".") else WrittenName(None, first)
         if query.accept("PARTITION"):
             query.parenthesis()
         alias = _take_alias(query)
@@ -513,7 +513,7 @@ class _Names:
             case TruncateTableStatement():
                 return DdlStatement(kind=DdlKind.TRUNCATE_TABLE, needs=(self._table(node.table),))
 
-    def _table(self, place: NamePlace, *, is_new_name: bool = False) -> TableName:
+    def _table(self, place: WrittenName, *, is_new_name: bool = False) -> TableName:
         name = place.name(self._ddl.schema)
         self.sites.append(Site(name, place.schema, place.table, is_new_name))
         return name

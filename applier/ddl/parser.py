@@ -28,7 +28,6 @@ from applier.ddl.tree import (
     Element,
     ElementKind,
     IndexStatement,
-    NamePlace,
     Node,
     RecoverTableStatement,
     RenameTablesStatement,
@@ -36,6 +35,7 @@ from applier.ddl.tree import (
     Span,
     Tree,
     TruncateTableStatement,
+    WrittenName,
 )
 from applier.model.remedy import Remedy
 
@@ -282,10 +282,10 @@ def _convert(part: Cursor, span: Span) -> AlterClause:
     return AlterClause(span=span, kind=ClauseKind.CONVERT, body=part.at)
 
 
-def read_table_name(cursor: Cursor) -> NamePlace:
+def read_table_name(cursor: Cursor) -> WrittenName:
     """Take the name of a table, perhaps with its schema."""
     first = cursor.name_token()
-    return NamePlace(first, cursor.name_token()) if cursor.accept(".") else NamePlace(None, first)
+    return WrittenName(first, cursor.name_token()) if cursor.accept(".") else WrittenName(None, first)
 
 
 _READERS: Final[Mapping[str, Callable[[Cursor, Span], AlterClause]]] = {
@@ -371,7 +371,7 @@ def _create_options(cursor: Cursor) -> set[str]:
 def _schema(cursor: Cursor, verb: str) -> SchemaStatement:
     has_condition = bool(_CONDITIONS[verb]) and cursor.accept(*_CONDITIONS[verb])
     is_own = verb == "ALTER" and cursor.keyword() in _SCHEMA_OPTIONS
-    schema = None if is_own else NamePlace(cursor.name_token(), None)
+    schema = None if is_own else WrittenName(cursor.name_token(), None)
     if verb == "DROP":
         cursor.finish()
     return SchemaStatement(verb=verb, schema=schema, options=(cursor.at, cursor.last), has_condition=has_condition)
@@ -380,7 +380,7 @@ def _schema(cursor: Cursor, verb: str) -> SchemaStatement:
 def _create_table(cursor: Cursor, *, or_replace: bool, is_temporary: bool) -> CreateTableStatement:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     table, body = read_table_name(cursor), cursor.at
-    like: NamePlace | None = None
+    like: WrittenName | None = None
     elements: tuple[Element, ...] = ()
     options = partitioning = (cursor.at, cursor.at - 1)
     if cursor.accept("LIKE") or cursor.accept("(", "LIKE"):
@@ -499,7 +499,7 @@ def _rename(cursor: Cursor) -> RenameTablesStatement:
     if not cursor.accept_any("TABLE", "TABLES"):
         raise cursor.unexpected("TABLE")
     condition = read_condition(cursor)
-    pairs = list[tuple[NamePlace, NamePlace]]()
+    pairs = list[tuple[WrittenName, WrittenName]]()
     while not pairs or cursor.accept(","):
         old = read_table_name(cursor)
         cursor.expect("TO")

@@ -19,7 +19,7 @@ from applier.model.events import TableName
 Span = tuple[int, int]
 
 
-class NamePlace(NamedTuple):
+class WrittenName(NamedTuple):
     """Where a table is named, or with ``table`` None a schema. ``schema`` is None where it is not written."""
 
     schema: Token | None
@@ -97,7 +97,7 @@ class AlterClause:
     body: int
     name: Token | None = None
     new_name: Token | None = None
-    table: NamePlace | None = None
+    table: WrittenName | None = None
     elements: tuple[Element, ...] = ()
     is_list: bool = False
     condition: Span | None = None
@@ -107,9 +107,9 @@ class AlterClause:
 class CreateTableStatement:
     """CREATE TABLE. ``body`` is the position after the name; the spans are empty where the statement has no such part."""
 
-    table: NamePlace
+    table: WrittenName
     body: int
-    like: NamePlace | None = None
+    like: WrittenName | None = None
     elements: tuple[Element, ...] = ()
     options: Span = (0, -1)
     partitioning: Span = (0, -1)
@@ -122,7 +122,7 @@ class CreateTableStatement:
 class AlterTableStatement:
     """ALTER TABLE. ``is_understood``: each clause begins with a word that can begin one."""
 
-    table: NamePlace
+    table: WrittenName
     clauses: tuple[AlterClause, ...]
     is_understood: bool
     ignore: Span | None = None
@@ -135,7 +135,7 @@ class IndexStatement:
 
     is_create: bool
     name: Token
-    table: NamePlace
+    table: WrittenName
     index_kind: str
     before_table: Span
     parts: Span
@@ -147,7 +147,7 @@ class IndexStatement:
 class CreateViewStatement:
     """CREATE VIEW. ``body`` is the position after the name."""
 
-    view: NamePlace
+    view: WrittenName
     body: int
     or_replace: bool
 
@@ -157,7 +157,7 @@ class SchemaStatement:
     """CREATE, ALTER or DROP of a schema. ``schema`` None: the event's own."""
 
     verb: str
-    schema: NamePlace | None
+    schema: WrittenName | None
     options: Span
     has_condition: bool = False
 
@@ -166,7 +166,7 @@ class SchemaStatement:
 class DropTablesStatement:
     """DROP TABLE or DROP VIEW."""
 
-    tables: tuple[NamePlace, ...]
+    tables: tuple[WrittenName, ...]
     is_view: bool
     if_exists: bool
 
@@ -175,7 +175,7 @@ class DropTablesStatement:
 class RenameTablesStatement:
     """RENAME TABLE: pairs of an old and a new name, carried out in this order."""
 
-    pairs: tuple[tuple[NamePlace, NamePlace], ...]
+    pairs: tuple[tuple[WrittenName, WrittenName], ...]
     condition: Span | None = None
 
 
@@ -183,15 +183,15 @@ class RenameTablesStatement:
 class TruncateTableStatement:
     """TRUNCATE TABLE."""
 
-    table: NamePlace
+    table: WrittenName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoverTableStatement:
     """RECOVER or FLASHBACK TABLE. ``table`` None: by the number of a job; ``new`` is what follows TO."""
 
-    table: NamePlace | None
-    new: NamePlace | None
+    table: WrittenName | None
+    new: WrittenName | None
 
 
 Node: TypeAlias = (

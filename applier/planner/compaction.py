@@ -16,7 +16,7 @@ from applier.model.segment import SegmentWindow
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, bytes_key_names, is_partial, key_names, origins_of
 from applier.planner.division import divided, selected
-from applier.planner.final_rows import FinalRows, Key, RowPlace
+from applier.planner.final_rows import FinalRows, Key, RowPosition
 from applier.planner.keyless import KeylessRows
 from applier.planner.ordered_rows import ColumnSet, OrderedRows, PartialRows, RowsOfTable
 
@@ -46,12 +46,12 @@ def count_transactions(sets: Iterable[TransactionSet]) -> int:
 # --- compaction ------------------------------------------------------------------------------------------------------
 
 
-KeyReader: TypeAlias = Callable[[RowPlace, bytes], Key]
+KeyReader: TypeAlias = Callable[[RowPosition, bytes], Key]
 """A row and its image -> its key. ApplierError, with the row's position, if it cannot be found."""
 KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
 """Origin of a rekeyed table -> how to find the key of its rows."""
 
-OnBadKey: TypeAlias = Callable[[RowPlace, ApplierError], None]
+OnBadKey: TypeAlias = Callable[[RowPosition, ApplierError], None]
 """Takes a row whose key cannot be read from its image out of the plan, or raises the error."""
 
 
@@ -187,7 +187,7 @@ class Compaction:
         for row, (number, image) in enumerate(zip(map(numbers.__getitem__, rows.origin), rows.image, strict=True)):
             if image == MARKER_IMAGE:  # a marker has no image, so it has no key of the sink's
                 continue
-            place = RowPlace(self.origins[number], rows.commit_ts[row], rows.offset[row], rows.index[row], rows.key[row])
+            place = RowPosition(self.origins[number], rows.commit_ts[row], rows.offset[row], rows.index[row], rows.key[row])
             try:
                 keys.append(self._readers[number](place, image))
             except ApplierError as error:

@@ -27,7 +27,7 @@ SUPERSEDED_ROWS: Final = 1_000
 """Superseded rows that a table may hold, or as many as it has final ones: then they are dropped."""
 
 
-class RowPlace(NamedTuple):
+class RowPosition(NamedTuple):
     """One row as errors name it. ``event``: its index in the record."""
 
     origin: Origin
@@ -124,9 +124,9 @@ class FinalRows:
         for row in rows:
             self.image[row] = b""
 
-    def place(self, row: int, origins: Sequence[Origin]) -> RowPlace:
+    def place(self, row: int, origins: Sequence[Origin]) -> RowPosition:
         """Name one row for an error."""
-        return RowPlace(origins[self.origin[row]], self.commit_ts[row], self.offset[row], self.index[row], self.keys[row])
+        return RowPosition(origins[self.origin[row]], self.commit_ts[row], self.offset[row], self.index[row], self.keys[row])
 
     def first(self, rows: Sequence[int]) -> int:
         """Return the earliest of some rows."""
@@ -174,7 +174,7 @@ class RejectedRows:
     decode_key: Decode
     _rejected: list[RejectedEvent] = field(default_factory=list)
 
-    def refuse(self, row: RowPlace, error: ApplierError, key: Sequence[str] | None = None) -> None:
+    def refuse(self, row: RowPosition, error: ApplierError, key: Sequence[str] | None = None) -> None:
         """Quarantine a row, or raise its ``error``, which names the record. ``key``: the columns of a key that is not the handle key."""
         if not self.policy.takes(error):
             error.facts["event"] = row.event
@@ -187,7 +187,7 @@ class RejectedRows:
             raise error_of_event(error, events[0], key) from error
         self._rejected += [replace(event, error=reason_of(error)) for event in events]
 
-    def described(self, row: RowPlace, key: Sequence[str] | None, error: str = "") -> RejectedEvent:
+    def described(self, row: RowPosition, key: Sequence[str] | None, error: str = "") -> RejectedEvent:
         """Describe a row by its position and key, without its values."""
         shape = row.origin.shape
         names: Iterable[str] = key_names(shape) if isinstance(row.key, bytes) else key or ()
@@ -226,7 +226,7 @@ class PlannedRows:
         """Return other rows of the same table."""
         return PlannedRows(final, self.origins, self.key, self.rejected)
 
-    def place(self, row: int) -> RowPlace:
+    def place(self, row: int) -> RowPosition:
         """Name a row for an error."""
         return self.final.place(row, self.origins)
 

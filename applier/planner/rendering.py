@@ -25,7 +25,7 @@ from applier.planner.column_match import (
     with_bytes_of_sink,
 )
 from applier.planner.compaction import KeyReader, KeyReaders
-from applier.planner.final_rows import Key, PlannedRows, RowPlace, picked, with_place
+from applier.planner.final_rows import Key, PlannedRows, RowPosition, picked, with_place
 from applier.planner.port import (
     BulkDialect,
     Dialect,
@@ -100,13 +100,13 @@ class TableRenderer:
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 rows.refuse(row, error)
 
-    def _row_text(self, row: RowPlace) -> Callable[[bytes], str]:
+    def _row_text(self, row: RowPosition) -> Callable[[bytes], str]:
         shape, columns = self.matched(row.origin, row.facts)
         decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
         functions = literals(columns, self.dialect)
         return lambda image: f"({','.join(map(call, functions, take(decode(image))))})"
 
-    def part_texts(self, row: RowPlace) -> Callable[[bytes], Iterator[tuple[str, str]]]:
+    def part_texts(self, row: RowPosition) -> Callable[[bytes], Iterator[tuple[str, str]]]:
         """Return the function from the image of a row of this shape to the columns that it writes, with their literals."""
         shape = with_bytes_of_sink(row.origin.shape, self.description)
         check_unique_indexes(shape, self.description, row.facts)
@@ -116,7 +116,7 @@ class TableRenderer:
         names, functions = [column.sink.name for column in columns], literals(columns, self.dialect)
         return lambda image: zip(names, map(call, functions, take(decode(image))), strict=True)
 
-    def whole_row(self, row: RowPlace) -> Callable[[bytes], tuple[str, ...]]:
+    def whole_row(self, row: RowPosition) -> Callable[[bytes], tuple[str, ...]]:
         """Return the function from the image of a row like ``row`` to the literals of all columns that it writes."""
         shape, columns = self.matched(row.origin, row.facts)
         decode, take = self.decoder.image_decoder(shape), pick([column.index for column in columns])
@@ -136,7 +136,7 @@ class TableRenderer:
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 rows.refuse(row, error)
 
-    def key_text(self, row: RowPlace) -> KeyText:
+    def key_text(self, row: RowPosition) -> KeyText:
         """Return the function that renders the keys of rows of this shape."""
         decode_key = self.decoder.decode_key
         names = self._key or key_names(row.origin.shape)
@@ -165,7 +165,7 @@ def _key_readers(description: TableDescription, key: tuple[str, ...], decoders: 
     def reader_of(origin: Origin) -> KeyReader:
         read: ImageDecoder | None = None
 
-        def key_of(row: RowPlace, image: bytes) -> Key:
+        def key_of(row: RowPosition, image: bytes) -> Key:
             nonlocal read
             read = read or _key_values(origin, description, key, decoders, row.facts)
             try:

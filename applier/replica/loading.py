@@ -15,7 +15,7 @@ from applier.replica.lanes import Lanes
 from applier.replica.recovery import reason
 from applier.replica.state import ReplicaState
 from applier.sinks.progress import Fence, Progress
-from applier.sources.start import StartPoint, StoredPlace
+from applier.sources.start import ReplicaPosition, StartPoint
 from applier.telemetry.activity import DDL
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent
@@ -60,9 +60,9 @@ class StateLoader:
         """Tell the source where the replica is, and list the partitions as they are from there."""
         source = self._run.components.source
         if isinstance(at, Progress):
-            place = StoredPlace(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
+            place = ReplicaPosition(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
         else:
-            place = StoredPlace(checkpoint_ts=at.start_ts, positions={}, state=at.state)
+            place = ReplicaPosition(checkpoint_ts=at.start_ts, positions={}, state=at.state)
         if source.position is not None:
             source.position.resume(replace(place, xa=self._run.components.sink.bookkeeping.xa))
         listing = source.listing()

@@ -20,7 +20,7 @@ from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_nam
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, is_partial
 from applier.planner.compaction import KeyReaders
-from applier.planner.final_rows import Key, RowPlace
+from applier.planner.final_rows import Key, RowPosition
 from applier.planner.port import Statement
 from applier.planner.rendering import image_keys
 from applier.planner.table_check import Acceptance
@@ -154,7 +154,7 @@ class _NewerRowSearch:
         if table not in self._readers or not placed.shape.has_unknown_key:
             return table, placed.key
         origin = Origin(stream, placed.shape)
-        at = RowPlace(origin, placed.commit_ts, row.offset, row.index, placed.key)
+        at = RowPosition(origin, placed.commit_ts, row.offset, row.index, placed.key)
         return table, self._readers[table](origin)(at, placed.image)
 
     def _is_later(self, stream: Stream, row: QuarantinedRow) -> bool:

@@ -26,7 +26,7 @@ from applier.model.rejected_event import RejectedEvent
 from applier.model.timeline import Timeline
 from applier.planner.port import RowDecoder
 from applier.planner.table_check import UpstreamTables
-from applier.sources.start import StartPoint, StoredPlace
+from applier.sources.start import ReplicaPosition, StartPoint
 
 
 class Record(NamedTuple):
@@ -187,7 +187,7 @@ class LogPosition(Protocol):
         """
         ...
 
-    def resume(self, stored: StoredPlace) -> None:
+    def resume(self, stored: ReplicaPosition) -> None:
         """Take the position to read from, before the listing by which a run begins, or continues after a reload. NeedsOperator: it is gone.
 
         A run asks for one listing before, only to see that the source answers: nothing is read by that one.

@@ -9,7 +9,7 @@ from applier.model.xa_store import XaStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPlace:
+class ReplicaPosition:
     """Where a replica stands, as the sink has it. ``state``: what ``Source.state_at`` has returned for ``checkpoint_ts``, or before it."""
 
     checkpoint_ts: Ts

@@ -73,7 +73,7 @@ def moment_text(ts: Ts, timeline: Timeline) -> str:
     return timeline.text(ts) if time_ms is None else utc_text(moment_of(time_ms))
 
 
-def place_text(ts: Ts, timeline: Timeline) -> str:
+def position_text(ts: Ts, timeline: Timeline) -> str:
     """Write when a timestamp was, and the timestamp as commands take it: ``… (ts 458173202432000001)``, ``… (binlog.000003:20862)``."""
     if ts == NO_TS:
         return "none"

@@ -17,7 +17,7 @@ def upgrade() -> None:
     add_column("ddl_ledger", column("time_ms", types().number, nullable=True))
     add_column("ddl_ledger", column("session", types().long_text, nullable=True))
     # Of statements that have not ended, which run again: until now a timestamp was TiDB's, with milliseconds above its 18 lowest bits.
-    schema, prefix = bookkeeping().place
+    schema, prefix = bookkeeping().address
     ledger = sa.table(f"{prefix}ddl_ledger", *map(sa.column, ("ddl_ts", "state", "time_ms")), schema=schema)
     began = ledger.c.state.in_(("intent", "background")), ledger.c.time_ms.is_(None)
     op.execute(sa.update(ledger).values(time_ms=sa.cast(ledger.c.ddl_ts, sa.BigInteger).op(">>")(18)).where(*began))

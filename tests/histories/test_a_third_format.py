@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, St
 from applier.cli.main import run
 from applier.config import load_config
 from applier.dataframe.changelog import columns_of, schema_text
-from applier.dataframe.place import TopicPlaces
+from applier.dataframe.position_columns import TopicColumns
 from applier.dataframe.source import ChangelogSource
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer.options import LogRecord
@@ -42,7 +42,7 @@ BEGINNING = [
     resolved(11),
 ]
 TYPES = {"BIGINT": LongType(), "INT": IntegerType(), "TIMESTAMP": TimestampType(), "BOOLEAN": BooleanType()}
-NAMES = [name for name, _ in columns_of(TopicPlaces())]
+NAMES = [name for name, _ in columns_of(TopicColumns())]
 
 
 def order(ts, number, n, note="a b"):
@@ -220,8 +220,8 @@ def test_a_record_of_another_format_stops_with_its_place(feed):
 def test_the_dataframe_has_its_events(feed):
     feed.produce(BEGINNING, [order(20, 1, None), deleted(21, "shop", "orders", id=(INT, KEY, 1))])
     source = ChangelogSource({"bootstrap_servers": feed.servers, "topics": feed.topic, "protocol": PROTOCOL})
-    assert source.schema() == schema_text(TopicPlaces())
-    reader = source.reader(StructType([StructField(name, TYPES.get(kind, StringType())) for name, kind in columns_of(TopicPlaces())]))
+    assert source.schema() == schema_text(TopicColumns())
+    reader = source.reader(StructType([StructField(name, TYPES.get(kind, StringType())) for name, kind in columns_of(TopicColumns())]))
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     assert [(row["op"], row["commit_ts"]) for row in rows] == [("ddl", 5), ("ddl", 10), ("update", 20), ("delete", 21)]
     assert json.loads(rows[2]["after"]) == {"id": 1, "n": None, "note": "a b"}

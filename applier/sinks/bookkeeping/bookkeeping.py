@@ -116,7 +116,7 @@ class Transactions(Protocol):
         ...
 
 
-class BookkeepingPlace(NamedTuple):
+class BookkeepingAddress(NamedTuple):
     """Where the bookkeeping's tables lie: in a schema, or under a prefix where the database has no schemas."""
 
     schema: str | None
@@ -133,9 +133,9 @@ class Bookkeeping:
     """Where its tables lie; the prefix of their names where there are no schemas."""
 
     @property
-    def place(self) -> BookkeepingPlace:
+    def address(self) -> BookkeepingAddress:
         """Where its tables lie."""
-        return BookkeepingPlace(self.schema, "") if self.dialect.has_schemas else BookkeepingPlace(None, f"{self.schema}_")
+        return BookkeepingAddress(self.schema, "") if self.dialect.has_schemas else BookkeepingAddress(None, f"{self.schema}_")
 
     def run(self, connection: Connection, query: str, **values: object) -> CursorResult[Any]:
         """Run a named statement on the rows of this replica."""

@@ -46,8 +46,8 @@ def check(connection: Connection, bookkeeping: Bookkeeping) -> None:
 
 def current(connection: Connection, bookkeeping: Bookkeeping) -> str | None:
     """Return the revision of the bookkeeping tables, None where there are none."""
-    place = bookkeeping.place
-    options = {"version_table": f"{place.prefix}schema_version", "version_table_schema": place.schema}
+    address = bookkeeping.address
+    options = {"version_table": f"{address.prefix}schema_version", "version_table_schema": address.schema}
     return MigrationContext.configure(connection, opts=options).get_current_revision()
 
 

@@ -28,33 +28,35 @@ def column(name: str, kind: TypeEngine[object], *, nullable: bool = False) -> sa
 
 def create_table(name: str, *columns: sa.Column[object], key: tuple[str, ...]) -> None:
     """Create a table, unless it is there."""
-    place, options = bookkeeping().place, bookkeeping().dialect.table_options
-    op.create_table(f"{place.prefix}{name}", *columns, sa.PrimaryKeyConstraint(*key), schema=place.schema, if_not_exists=True, **options)
+    address, options = bookkeeping().address, bookkeeping().dialect.table_options
+    op.create_table(
+        f"{address.prefix}{name}", *columns, sa.PrimaryKeyConstraint(*key), schema=address.schema, if_not_exists=True, **options
+    )
 
 
 def add_column(table: str, added: sa.Column[object], *, of_old_rows: str | None = None) -> None:
     """Add a column, unless it is there. ``of_old_rows``: the SQL of its value in the rows that are there."""
-    place = bookkeeping().place
-    whole = f"{place.prefix}{table}"
-    if added.name in {known["name"] for known in sa.inspect(op.get_bind()).get_columns(whole, schema=place.schema)}:
+    address = bookkeeping().address
+    whole = f"{address.prefix}{table}"
+    if added.name in {known["name"] for known in sa.inspect(op.get_bind()).get_columns(whole, schema=address.schema)}:
         return
     if of_old_rows is not None:
         added.server_default = sa.DefaultClause(sa.text(of_old_rows))
-    op.add_column(whole, added, schema=place.schema)
+    op.add_column(whole, added, schema=address.schema)
 
 
 def drop_default(table: str, of: sa.Column[object]) -> None:
     """Drop the default of a column, where the database can: each write states its value."""
-    place = bookkeeping().place
+    address = bookkeeping().address
     if bookkeeping().dialect.drops_defaults:
         op.alter_column(
-            f"{place.prefix}{table}", of.name, existing_type=of.type, existing_nullable=False, server_default=None, schema=place.schema
+            f"{address.prefix}{table}", of.name, existing_type=of.type, existing_nullable=False, server_default=None, schema=address.schema
         )
 
 
 def create_index(table: str, purpose: str, columns: tuple[str, ...]) -> None:
     """Create an index, unless it is there."""
-    place = bookkeeping().place
-    name, indexed = f"{place.prefix}{table}_{purpose}", f"{place.prefix}{table}"
-    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(indexed, schema=place.schema)}:
-        op.create_index(name, indexed, list(columns), schema=place.schema)
+    address = bookkeeping().address
+    name, indexed = f"{address.prefix}{table}_{purpose}", f"{address.prefix}{table}"
+    if name not in {index["name"] for index in sa.inspect(op.get_bind()).get_indexes(indexed, schema=address.schema)}:
+        op.create_index(name, indexed, list(columns), schema=address.schema)

@@ -34,11 +34,11 @@ from applier.ddl.tree import (
     CreateViewStatement,
     DropTablesStatement,
     IndexStatement,
-    NamePlace,
     RecoverTableStatement,
     RenameTablesStatement,
     SchemaStatement,
     TruncateTableStatement,
+    WrittenName,
     with_new_names,
 )
 from applier.ddl.zone_use import in_zone_of_need
@@ -399,7 +399,7 @@ class SchemaChange:
 
     # Existing objects
 
-    def _name(self, place: NamePlace) -> TableName:
+    def _name(self, place: WrittenName) -> TableName:
         return place.name(self._ddl.schema)
 
     def _find(self, name: TableName, *, is_view: bool = False) -> StoredObject | None:

@@ -48,14 +48,14 @@ _SECTION: Final = re.compile(r"^\[(?:master|source)\]\s*\n((?:[^\[].*\n?)*)", re
 _NEW: Final = re.compile(r"^#? *(File|Position|Executed_Gtid_Set|SOURCE_LOG_FILE|SOURCE_LOG_POS) *= *\"?([^\"\n]*)\"?$", re.MULTILINE)
 
 
-class DumpPlace(NamedTuple):
+class DumpPosition(NamedTuple):
     """The position of a dump: ``FILE:POS``, and the executed set, '' where it names none."""
 
     position: str
     gtid_set: str
 
 
-def place_of_dump(path: str) -> DumpPlace:
+def position_of_dump(path: str) -> DumpPosition:
     """Read the position of a dump. ConfigError: there is none, or the file cannot be read."""
     file = file_of_dump(Path(path))
     try:
@@ -100,24 +100,24 @@ def _unpacked(suffix: str, raw: IO[bytes]) -> Iterator[bytes]:
             yield raw.read()
 
 
-def _of_text(text: str) -> DumpPlace | None:
+def _of_text(text: str) -> DumpPosition | None:
     positions = [
         f"{file[1]}:{position[1]}"
         for change in _CHANGE.findall(text)
         if (file := _FILE.search(change)) and (position := _POSITION.search(change))
     ]
     gtids = _SLAVE_POS.search(text) or _PURGED.search(text)
-    return DumpPlace(positions[0] if positions else "", _plain(gtids[1]) if gtids else "") if positions or gtids else None
+    return DumpPosition(positions[0] if positions else "", _plain(gtids[1]) if gtids else "") if positions or gtids else None
 
 
-def _of_metadata(text: str) -> DumpPlace | None:
+def _of_metadata(text: str) -> DumpPosition | None:
     for section, line in ((_OLD_SECTION, _OLD), (_SECTION, _NEW)):
         if found := section.search(text):
             values = {name.lower(): value.strip() for name, value in line.findall(found[1])}
             file = values.get("log") or values.get("file") or values.get("source_log_file")
             position = values.get("pos") or values.get("position") or values.get("source_log_pos")
             if file and position:
-                return DumpPlace(f"{file}:{position}", _plain(values.get("gtid") or values.get("executed_gtid_set") or ""))
+                return DumpPosition(f"{file}:{position}", _plain(values.get("gtid") or values.get("executed_gtid_set") or ""))
     return None
 
 
@@ -164,5 +164,5 @@ def start_of_dump(directory: Path) -> str:
             ),
             file=file,
         )
-    place_of_dump(str(file))
+    position_of_dump(str(file))
     return f"dump:{file}"

@@ -21,8 +21,8 @@ from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.dump import as_of_log, start_of_dump
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
+from applier.sources.binlog.log_start import GTIDS
 from applier.sources.binlog.part import decode_head
-from applier.sources.binlog.place import GTIDS
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name, parse_place
 from applier.sources.binlog.server import LogFile, Server, address_of
 from applier.sources.binlog.settings import BinlogSettings

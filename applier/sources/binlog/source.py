@@ -14,7 +14,7 @@ from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
-from applier.sources.binlog.place import GTIDS, LogPlace, PlaceFinder, start_place
+from applier.sources.binlog.log_start import GTIDS, LogStart, LogStartFinder, start_place
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
 from applier.sources.binlog.reader import BinlogRangeReader, Log
 from applier.sources.binlog.refusal import reset_log
@@ -26,13 +26,13 @@ from applier.sources.binlog.timeline import BinlogTimeline
 from applier.sources.binlog.xa_keeper import XaKeeper
 from applier.sources.binlog.xa_rows import NOTHING_KEPT
 from applier.sources.port import RangeReader
-from applier.sources.start import StartPoint, StoredPlace
+from applier.sources.start import ReplicaPosition, StartPoint
 
 
 class ScanSession:
     """Implements ``LogSession`` for the log of one position."""
 
-    def __init__(self, settings: BinlogSettings, place: LogPlace) -> None:
+    def __init__(self, settings: BinlogSettings, place: LogStart) -> None:
         self._settings, self._place = settings, place
         self._server = Server(settings)
 
@@ -68,11 +68,11 @@ class BinlogSource:
         self._settings, self._decoder = settings, decoder
         self._server = Server(settings)
         self._catalogue = UpstreamCatalogue(self._server, decoder.selection, self._open_feed)
-        self._finder = PlaceFinder(self._server, self._open_feed)
+        self._finder = LogStartFinder(self._server, self._open_feed)
         self._timeline = BinlogTimeline()
-        self._place: LogPlace | None = None
+        self._place: LogStart | None = None
         self._scan: Scan | None = None
-        self._stored = StoredPlace(checkpoint_ts=Ts(0), positions={})
+        self._stored = ReplicaPosition(checkpoint_ts=Ts(0), positions={})
         self._listed_end = 0
         """The greatest end that a listing has shown: a log that ends before it was reset."""
         self._keeper: XaKeeper | None = None
@@ -147,7 +147,7 @@ class BinlogSource:
         place.beginning.created_s = self._finder.created_s(place.base_name, place.beginning.place)
         return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
 
-    def resume(self, stored: StoredPlace) -> None:
+    def resume(self, stored: ReplicaPosition) -> None:
         """Find the position again, and let the scan walk from there. One that is there already continues."""
         if stored.state is None:
             raise NeedsOperator("the progress of the replica has no place in a binlog: it was made from another source", remedy=_NO_STATE)
@@ -256,7 +256,7 @@ class BinlogSource:
 class BinlogTimes:
     """Implements ``RecordTimes``. ``generation``: of the replica's position; 0 without one."""
 
-    def __init__(self, timeline: BinlogTimeline, finder: PlaceFinder, generation: int) -> None:
+    def __init__(self, timeline: BinlogTimeline, finder: LogStartFinder, generation: int) -> None:
         self._timeline, self._finder, self._generation = timeline, finder, generation
 
     def holds_all_since(self, stream: Stream, earliest: Offset, start_ts: Ts) -> bool:  # noqa: ARG002 - of the port
@@ -276,7 +276,7 @@ class BinlogTimes:
         return Ts(self._finder.at_time(time_ms, self._generation))
 
 
-def _state_of(place: LogPlace, journal: Journal, at: int) -> SourceState:
+def _state_of(place: LogStart, journal: Journal, at: int) -> SourceState:
     executed, passed = journal.executed_at(at), place.skipped.passed_behind(at)
     if passed:
         executed = executed.copy()  # the journal's own

@@ -27,7 +27,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType({"s3": "s3", "gs": "gcs", "a
 """Protocols whose package an extra of ours installs."""
 
 
-class StoragePlace(NamedTuple):
+class StorageAddress(NamedTuple):
     """A storage as fsspec names it: ``root`` is a directory, or bucket and prefix, without a slash at the end."""
 
     protocol: str
@@ -48,9 +48,9 @@ class ClaimCheckSettings:
     max_object_bytes: int = MAX_OBJECT_BYTES
 
     @property
-    def place(self) -> StoragePlace:
+    def address(self) -> StorageAddress:
         """Return where the storage is."""
-        return place_of(self.storage)
+        return address_of(self.storage)
 
     def masked(self, text: str) -> str:
         """Return ``text``, which another has written, without the secrets among the options."""
@@ -85,7 +85,7 @@ FORM: Final = Remedy(
 )
 
 
-def place_of(storage: str) -> StoragePlace:
+def address_of(storage: str) -> StorageAddress:
     """Read the URI of a storage. BadStorage if it is none, or holds more than a position."""
     if "::" in storage:
         raise BadStorage("chains several filesystems ('::')", FORM)
@@ -104,11 +104,11 @@ def place_of(storage: str) -> StoragePlace:
     root = (parts.netloc + parts.path).strip("/")
     if not root:
         raise BadStorage("names no bucket", FORM)
-    return StoragePlace(protocol, root)
+    return StorageAddress(protocol, root)
 
 
-def _directory(path: str) -> StoragePlace:
+def _directory(path: str) -> StorageAddress:
     # Executors have other working directories.
     if not path.startswith("/"):
         raise BadStorage("is not an absolute path", FORM)
-    return StoragePlace(LOCAL, path.rstrip("/") or "/")
+    return StorageAddress(LOCAL, path.rstrip("/") or "/")

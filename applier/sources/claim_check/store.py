@@ -124,7 +124,7 @@ class _Storage:
 
     def __init__(self, settings: ClaimCheckSettings, files: Any) -> None:
         self._settings, self._files = settings, files
-        self._place = settings.place
+        self._address = settings.address
         self._largest = 1
         self.pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="applier-claim-check")
         # A thread of ours waits for the filesystem's own event loop: without a limit, without end.
@@ -146,7 +146,7 @@ class _Storage:
         return content
 
     def _get(self, name: str) -> bytes:
-        path, end = f"{self._place.root.rstrip('/')}/{name}", self._settings.max_object_bytes + 1
+        path, end = f"{self._address.root.rstrip('/')}/{name}", self._settings.max_object_bytes + 1
         try:
             content: bytes = self._files.cat_file(path, start=0, end=end, **self._limits)
         except Exception as error:
@@ -179,7 +179,7 @@ class _Storage:
     def _has_container(self) -> bool:
         """Whether the directory or the bucket is there. An unmounted one must not look as if every object had been deleted."""
         try:
-            return bool(self._retried(lambda: self._files.exists(self._place.container)))
+            return bool(self._retried(lambda: self._files.exists(self._address.container)))
         except Exception:  # noqa: BLE001 - then nothing is known of the object either
             return False
 
@@ -212,7 +212,7 @@ def _opened(settings: ClaimCheckSettings) -> _Storage:
 
 
 def _filesystem(settings: ClaimCheckSettings) -> Any:
-    protocol = settings.place.protocol
+    protocol = settings.address.protocol
     try:
         kind = fsspec.get_filesystem_class(protocol)
     except ImportError as error:

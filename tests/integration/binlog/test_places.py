@@ -12,7 +12,7 @@ from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.position import STREAM, BinlogPosition
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
-from applier.sources.start import StoredPlace
+from applier.sources.start import ReplicaPosition
 from tests.rig.database import Kind
 from tests.rig.primary import Primary
 
@@ -29,7 +29,7 @@ def opened(primary: Primary, start: str = "now"):
 def begun(source: BinlogSource) -> str:
     """Begin at the start of the settings; return its place."""
     start = source.position.start_point()
-    source.position.resume(StoredPlace(checkpoint_ts=start.start_ts, positions={}, state=start.state))
+    source.position.resume(ReplicaPosition(checkpoint_ts=start.start_ts, positions={}, state=start.state))
     return source.timeline.text(start.start_ts)
 
 
@@ -107,7 +107,7 @@ def test_a_replica_resumes_at_any_checkpoint_with_its_executed_set(filled):
             assert f'"{gtid}"' in states[at]
     for at, state in states.items():
         with opened(filled) as source:
-            source.position.resume(StoredPlace(checkpoint_ts=at, positions={}, state=state))
+            source.position.resume(ReplicaPosition(checkpoint_ts=at, positions={}, state=state))
             extent_of(source, filled.place())
             assert source.position.state_at(at) == state
 
@@ -119,16 +119,16 @@ def test_a_log_that_is_not_the_same_is_not_followed(filled):
         at = source.listing().extents[STREAM].end
     lie = re.sub(r'"last":\[(\d+)', lambda found: f'"last":[{int(found[1]) - 1}', state)
     with opened(filled) as source, pytest.raises(NeedsOperator, match="GTIDs may stand for other transactions") as caught:
-        source.position.resume(StoredPlace(checkpoint_ts=at, positions={}, state=lie))
+        source.position.resume(ReplicaPosition(checkpoint_ts=at, positions={}, state=lie))
     assert caught.value.facts["kind"] == "other_log"
     lie = re.sub(r'"server":"[^"]*"', '"server":"another"', lie)
     without_gtids = re.sub(r'"gtid_set":"[^"]*"', '"gtid_set":""', lie)
     with opened(filled) as source, pytest.raises(NeedsOperator) as caught:
-        source.position.resume(StoredPlace(checkpoint_ts=at, positions={}, state=without_gtids))
+        source.position.resume(ReplicaPosition(checkpoint_ts=at, positions={}, state=without_gtids))
     assert caught.value.facts["kind"] == "other_server"
     positions = {STREAM: StreamPosition(next_offset=at, resolved_ts=at)}
     with opened(filled) as source:
-        source.position.resume(StoredPlace(checkpoint_ts=at, positions=positions, state=lie))
+        source.position.resume(ReplicaPosition(checkpoint_ts=at, positions=positions, state=lie))
         # By its executed set it is found again, in the next generation.
         extent = source.listing().extents[STREAM]
         assert BinlogPosition.of(extent.end).generation == 1
@@ -143,7 +143,7 @@ def test_a_server_that_lacks_what_the_replica_has_is_refused(filled):
     newer = re.sub(r'(\d+)"', lambda found: f'{int(found[1]) + 1000}"', re.search(r'"gtid_set":"([^"]*")', state)[1])
     state = re.sub(r'"gtid_set":"[^"]*"', f'"gtid_set":"{newer}', re.sub(r'"server":"[^"]*"', '"server":"another"', state))
     with opened(filled) as source, pytest.raises(NeedsOperator, match="lacks transactions"):
-        source.position.resume(StoredPlace(checkpoint_ts=0, positions={}, state=state))
+        source.position.resume(ReplicaPosition(checkpoint_ts=0, positions={}, state=state))
 
 
 REQUIREMENTS = {

@@ -15,7 +15,7 @@ from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.wire_format import WireFormat, WireOptions
 from applier.model.position import Stream
-from applier.sources.binlog.dump import place_of_dump
+from applier.sources.binlog.dump import position_of_dump
 from applier.sources.formats import FORMATS
 from tests.rig.dump_directory import TS, dumpling
 
@@ -118,7 +118,7 @@ def test_a_dump_of_a_primary_is_named_as_the_start_reads_it(path, tmp_path, caps
     assert init(path, *PRIMARY, "--from-dump", str(given)) == 0
     start = load_config(path, environment={}).source_settings().start
     assert start == f"dump:{dump}" if form == "mydumper" else f"dump:{dump}/shop.sql"
-    assert place_of_dump(start.removeprefix("dump:")).position == "mariadb-bin.000042:4"
+    assert position_of_dump(start.removeprefix("dump:")).position == "mariadb-bin.000042:4"
     steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
     assert [f"applier {word}" in step for word, step in zip(("load", "check", "run"), steps, strict=True)] == [True] * 3
     assert steps[0].endswith(f" {given}")

@@ -8,7 +8,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from applier.dataframe.changelog import ChangelogRows, JsonImages, TableImages, columns_of, schema_text
 from applier.dataframe.options import read_options
-from applier.dataframe.place import TopicPlaces
+from applier.dataframe.position_columns import TopicColumns
 from applier.dataframe.reading import RangeRows, StreamReader
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError, ProtocolError, SourceError
@@ -22,13 +22,13 @@ from applier.sources.ticdc.tso import physical_ms
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 
 PLACE = Place(Stream("feed", 3), Offset(8))
-NAMES = [name for name, _ in columns_of(TopicPlaces())]
+NAMES = [name for name, _ in columns_of(TopicColumns())]
 TWO_KEYS = {"b": column(15, 10, "x\udcff"), "A": integer_key(2**63, t=8)}
 
 
 def rows(*events, decoder=OPEN_PROTOCOL, images=None, data=None, **more):
     key, value = data or record(*events)
-    maker = ChangelogRows(decoder=decoder, images=images or JsonImages(), places=TopicPlaces(), **more)
+    maker = ChangelogRows(decoder=decoder, images=images or JsonImages(), places=TopicColumns(), **more)
     return [dict(zip(NAMES, row, strict=True)) for row in maker.of(Record(PLACE.offset, key, value), PLACE)]
 
 
@@ -160,5 +160,5 @@ def test_a_streaming_query_has_no_end():
 
 
 def test_the_schema_names_each_column_once():
-    assert schema_text(TopicPlaces(), "id INT").count("STRUCT<id INT>") == 2
-    assert len(set(NAMES)) == len(NAMES) == schema_text(TopicPlaces()).count("`") // 2
+    assert schema_text(TopicColumns(), "id INT").count("STRUCT<id INT>") == 2
+    assert len(set(NAMES)) == len(NAMES) == schema_text(TopicColumns()).count("`") // 2

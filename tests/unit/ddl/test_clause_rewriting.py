@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.ddl.clause import ADD_FULLTEXT_INDEX, CLAUSES, ELEMENT_DECISIONS, Clause, ClausePlace, without_ignored_clauses
+from applier.ddl.clause import ADD_FULLTEXT_INDEX, CLAUSES, ELEMENT_DECISIONS, Clause, ClauseScope, without_ignored_clauses
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.sinks.mysql.ddl.rewrite import sink_statement
@@ -77,7 +77,7 @@ def test_what_mysql_acts_on_stays_where_upstream_is_one() -> None:
 def _rows() -> list[str]:
     """Write the table as the document shows it."""
     lines = []
-    for place in ClausePlace:
+    for place in ClauseScope:
         lines += [f"### {place.value.capitalize()}", "", "| clause | the sink gets | why |", "|---|---|---|"]
         lines += [_row(list(alike)) for _, alike in groupby(CLAUSES[place], key=lambda clause: (clause.decision, clause.why))]
         lines.append("")

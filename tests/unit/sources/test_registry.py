@@ -33,7 +33,7 @@ EXCEPTIONS = {
     "dataframe/binlog_source.py": "the format binlog",
     "dataframe/extent.py": "the format ticdc",
     "dataframe/options.py": "the options of both formats",
-    "dataframe/place.py": "the columns of both formats",
+    "dataframe/position_columns.py": "the columns of both formats",
 }
 """Modules above the sources that belong to one of them, or list them; each with its reason."""
 

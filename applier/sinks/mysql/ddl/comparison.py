@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.parser import parse, parse_or_none
-from applier.ddl.tree import AlterTableStatement, CreateTableStatement, Edit, IndexStatement, NamePlace, edited
+from applier.ddl.tree import AlterTableStatement, CreateTableStatement, Edit, IndexStatement, WrittenName, edited
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, TableName
 from applier.model.remedy import Remedy
@@ -48,9 +48,9 @@ def retargeted(statement: str, name: TableName) -> str | None:
         return None
     match tree.node:
         case (
-            CreateTableStatement(table=NamePlace(schema=schema, table=table))
-            | AlterTableStatement(table=NamePlace(schema=schema, table=table))
-            | IndexStatement(table=NamePlace(schema=schema, table=table))
+            CreateTableStatement(table=WrittenName(schema=schema, table=table))
+            | AlterTableStatement(table=WrittenName(schema=schema, table=table))
+            | IndexStatement(table=WrittenName(schema=schema, table=table))
         ) if table is not None:
             return edited(statement, [Edit((schema or table).start, table.end, quote_table(*name))])
         case _:

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from applier.model.errors import ConfigError
-from applier.sources.binlog.dump import place_of_dump
+from applier.sources.binlog.dump import position_of_dump
 
 # Written by the tools themselves: mariadb-dump and mydumper 0.10 of Debian 12 from a MariaDB 10.11; the others by their source code.
 FORMS = {
@@ -52,20 +52,20 @@ FORMS = {
 def test_the_place_is_read_from_the_text_and_from_the_metadata_of_all_tools(form, tmp_path):
     text, place = FORMS[form]
     (tmp_path / "metadata").write_text(text)
-    assert place_of_dump(str(tmp_path)) == place
-    assert place_of_dump(str(tmp_path / "metadata")) == place
+    assert position_of_dump(str(tmp_path)) == place
+    assert position_of_dump(str(tmp_path / "metadata")) == place
 
 
 def test_gtids_behind_a_large_dump_and_a_compressed_dump_are_read(tmp_path):
     text = FORMS["mariadb-dump --master-data=2"][0].replace("\nCREATE", f"\n-- {'x' * 3_000_000}\nCREATE")
     (tmp_path / "dump.sql").write_text(text)
-    assert place_of_dump(str(tmp_path / "dump.sql")).gtid_set == "0-3411-5171"
+    assert position_of_dump(str(tmp_path / "dump.sql")).gtid_set == "0-3411-5171"
     (tmp_path / "dump.sql.gz").write_bytes(gzip.compress(text.encode()))
-    assert place_of_dump(str(tmp_path / "dump.sql.gz")) == ("mariadb-bin.000001:30113809", "")
+    assert position_of_dump(str(tmp_path / "dump.sql.gz")) == ("mariadb-bin.000001:30113809", "")
 
 
 @pytest.mark.parametrize("text", ["", "INSERT INTO t VALUES ('CHANGE MASTER TO MASTER_LOG_FILE=''x.1''');\n"])
 def test_a_dump_without_a_place_is_refused(text, tmp_path):
     (tmp_path / "dump.sql").write_text(text)
     with pytest.raises(ConfigError, match="does not say at which place"):
-        place_of_dump(str(tmp_path / "dump.sql"))
+        position_of_dump(str(tmp_path / "dump.sql"))

@@ -9,7 +9,7 @@ from applier.model.events import TableName
 from applier.selection import EVERYTHING, EventFilter, TableFilter, TableSelection
 from applier.sources.binlog import catalogue
 from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
-from tests.unit.sources.binlog.test_place import SIZE, MemoryFeed, MemoryServer, place
+from tests.unit.sources.binlog.test_log_start import SIZE, MemoryFeed, MemoryServer, place
 
 ORDERS, LINES = TableName("shop", "orders"), TableName("shop", "lines")
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from applier.sources.claim_check.settings import BadStorage, ClaimCheckSettings, place_of
+from applier.sources.claim_check.settings import BadStorage, ClaimCheckSettings, address_of
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from applier.sources.claim_check.settings import BadStorage, ClaimCheckSettings,
     ],
 )
 def test_a_storage_is_named_as_ticdc_names_it(storage, protocol, root, container):
-    place = place_of(storage)
+    place = address_of(storage)
     assert (place.protocol, place.root, place.container) == (protocol, root, container)
 
 
@@ -39,7 +39,7 @@ def test_a_storage_is_named_as_ticdc_names_it(storage, protocol, root, container
 )
 def test_anything_else_is_refused_without_quoting_it(storage, problem):
     with pytest.raises(BadStorage) as raised:
-        place_of(storage)
+        address_of(storage)
     assert raised.value.problem == problem
     assert "hush" not in f"{raised.value} {raised.value.remedy}"
 

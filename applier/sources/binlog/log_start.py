@@ -17,7 +17,7 @@ from pymysql.constants import ER
 from applier.model.errors import ConfigError, NeedsOperator, SourceError
 from applier.model.failure import FailureKind
 from applier.model.remedy import Remedy
-from applier.sources.binlog.dump import DumpPlace, place_of_dump
+from applier.sources.binlog.dump import DumpPosition, position_of_dump
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, MysqlGtidSet
 from applier.sources.binlog.position import FIRST_POSITION, BinlogPosition, file_name, parse_place, split_file_name
@@ -68,7 +68,7 @@ _LOG_REPLICA_UPDATES: Final = Remedy(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogPlace:
+class LogStart:
     """A position in the log of a server: everything before it is applied."""
 
     is_mariadb: bool
@@ -79,19 +79,19 @@ class LogPlace:
     skipped: SkippedGroups = NONE_SKIPPED
 
 
-class PlaceFinder:
+class LogStartFinder:
     """Asks the server. ``open_feed`` opens a feed of a log's base name at a position."""
 
     def __init__(self, server: Server, open_feed: Callable[[str, int], EventFeed]) -> None:
         self._server, self._open_feed = server, open_feed
 
-    def resumed(self, state: SourceState) -> LogPlace:
+    def resumed(self, state: SourceState) -> LogStart:
         """Return where the log continues behind what is applied. NeedsOperator: it is gone, or this server cannot continue."""
         identity = self._server.identity()
         is_same_server = (self._server.is_mariadb, identity) == (state.is_mariadb, state.server)
         files, is_same_log = self._compared(state) if is_same_server else (self.files(), False)
         if is_same_log:
-            return LogPlace(
+            return LogStart(
                 is_mariadb=state.is_mariadb,
                 server=identity,
                 generation=state.generation,
@@ -108,7 +108,7 @@ class PlaceFinder:
         place.beginning.prepared.update(kept)
         return place
 
-    def at(self, base_name: str, file: int, position: int) -> LogPlace:
+    def at(self, base_name: str, file: int, position: int) -> LogStart:
         """Return a position of this server's log. SourceError: no transaction ends there. NeedsOperator: the file is gone."""
         files = self.files()
         if not _holds(files, base_name, file):
@@ -120,7 +120,7 @@ class PlaceFinder:
             walk_to(feed, found, BinlogPosition(0, file, position).number, base_name)
         return self._place(0, base_name, found)
 
-    def behind(self, executed: GtidSet, generation: int = 0, *, has_prepared: bool = False) -> LogPlace:
+    def behind(self, executed: GtidSet, generation: int = 0, *, has_prepared: bool = False) -> LogStart:
         """Return where the transactions begin that are not in ``executed``. NeedsOperator: some of them are not in the log any more.
 
         ``has_prepared``: XA transactions are open, wherever they were prepared.
@@ -134,7 +134,7 @@ class PlaceFinder:
         found.executed = executed.copy()
         return replace(self._place(generation, first.base_name, found), skipped=skipped)
 
-    def proven(self, base_name: str, file: int, position: int, executed: GtidSet) -> LogPlace | None:
+    def proven(self, base_name: str, file: int, position: int, executed: GtidSet) -> LogStart | None:
         """Return a position of this server's log if exactly ``executed`` lies before it; None: it does not."""
         try:
             place = self.at(base_name, file, position)
@@ -311,9 +311,9 @@ class PlaceFinder:
     def _beginning_of(self, base_name: str, place: BinlogPosition) -> Beginning:
         return Beginning(place=place.number, executed=self._server.executed_before(file_name(base_name, place.file)))
 
-    def _place(self, generation: int, base_name: str, found: Beginning) -> LogPlace:
+    def _place(self, generation: int, base_name: str, found: Beginning) -> LogStart:
         server = self._server
-        return LogPlace(is_mariadb=server.is_mariadb, server=server.identity(), generation=generation, base_name=base_name, beginning=found)
+        return LogStart(is_mariadb=server.is_mariadb, server=server.identity(), generation=generation, base_name=base_name, beginning=found)
 
 
 def _holds(files: Sequence[LogFile], base_name: str, number: int) -> bool:
@@ -376,7 +376,7 @@ _SAY: Final = Remedy(
 )
 
 
-def start_place(start: str, server: Server, finder: PlaceFinder) -> LogPlace:
+def start_place(start: str, server: Server, finder: LogStartFinder) -> LogStart:
     """Return the position. ConfigError: the text cannot be read. NeedsOperator: the server does not hold what follows it."""
     kind, _, rest = start.partition(":")
     match kind:
@@ -388,12 +388,12 @@ def start_place(start: str, server: Server, finder: PlaceFinder) -> LogPlace:
         case "gtid":
             return finder.behind(_gtid_set(server, rest, start))
         case "dump":
-            return _of_dump(place_of_dump(rest), server, finder, start)
+            return _of_dump(position_of_dump(rest), server, finder, start)
         case _:
             return _at(start, finder)
 
 
-def _of_dump(dump: DumpPlace, server: Server, finder: PlaceFinder, start: str) -> LogPlace:
+def _of_dump(dump: DumpPosition, server: Server, finder: LogStartFinder, start: str) -> LogStart:
     if not dump.gtid_set:
         return _at(dump.position, finder)
     executed = _gtid_set(server, dump.gtid_set, start)
@@ -420,7 +420,7 @@ def _no_set(start: str, cause: str) -> ConfigError:
     return ConfigError(f"{start!r} is no set of GTIDs of this server", remedy=remedy, key="source.start", cause=cause)
 
 
-def _at(text: str, finder: PlaceFinder) -> LogPlace:
+def _at(text: str, finder: LogStartFinder) -> LogStart:
     name, _, position = text.rpartition(":")
     try:
         base_name, number = split_file_name(name)

@@ -16,7 +16,7 @@ from applier.sources.port import Record
 MICROSECONDS: Final = 1_000
 
 
-class PlaceColumns(Protocol):
+class PositionColumns(Protocol):
     """The columns between ``commit_time`` and ``event``. Frozen and picklable: it crosses to executors."""
 
     @property
@@ -34,7 +34,7 @@ class PlaceColumns(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPlaces:
+class TopicColumns:
     """A record of a topic; its timestamps hold their time."""
 
     columns = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"))
@@ -49,7 +49,7 @@ class TopicPlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class BinlogPlaces:
+class BinlogColumns:
     """A group of events of a binlog: the file and the position at which it begins, and its GTID. ``base_name``: of the files."""
 
     base_name: str

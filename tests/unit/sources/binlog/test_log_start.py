@@ -10,7 +10,7 @@ from applier.sources.binlog import event as kinds
 from applier.sources.binlog.event import BinlogEvent
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.gtid_set import Gtid, MariadbGtidSet
-from applier.sources.binlog.place import PlaceFinder
+from applier.sources.binlog.log_start import LogStartFinder
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.server import LogEnd, LogFile, logged_or_applied
 from applier.sources.binlog.source import _state_of
@@ -21,7 +21,7 @@ HEARTBEAT = BinlogEvent(kinds.HEARTBEAT, 0, 0, 0, 0, b"")
 
 
 class MemoryServer:
-    """Implements what a PlaceFinder asks; ``purged`` files are gone."""
+    """Implements what a LogStartFinder asks; ``purged`` files are gone."""
 
     is_mariadb, address, is_logging = True, "db:3306", True
 
@@ -100,7 +100,7 @@ def ddl_group(gtid, begin):
 
 
 def finder(server):
-    return PlaceFinder(server, server.open_feed)
+    return LogStartFinder(server, server.open_feed)
 
 
 def place(file, count, generation=0):
