@@ -85,7 +85,7 @@ def test_only_places_that_may_be_read_again_are_returned(books: Bookkeeping, con
 
 
 def test_what_waits_and_what_may_come_again_have_indexes(books: Bookkeeping, connection: Connection) -> None:
-    schema, prefix = books.place
+    schema, prefix = books.address
     found = {
         (table, tuple(index["column_names"]))
         for table in ("ddl_ledger", "quarantine")

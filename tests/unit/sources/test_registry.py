@@ -26,7 +26,6 @@ EXCEPTIONS = {
     "config/kafka_source.py": SECTIONS,
     "config/selection.py": SECTIONS,
     "cli/init.py": "asks for the kind, and writes its section",
-    "check/everything.py": "the registry of the checks",
     "check/primary.py": "the checks of a primary",
     "check/kafka.py": "the checks of topics",
     "dataframe/__init__.py": "the registry of the formats",
