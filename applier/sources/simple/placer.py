@@ -359,12 +359,13 @@ class KnownRows:
     """One version of a table, as rows of this range use it: what the selection makes of it, and the readers of its shapes.
 
     Of one encoding. Of this range only: a bad value outside of the key is found by the exact way and not by a reader, and a range that
-    another process reads again must give the same report. ``table_id``: None, rows of any partition are alike; not so of a table without a
-    key.
+    another process reads again must give the same report. ``table_ids``: what its rows have been found to name, one id for a table without
+    a key. ``version``: None if rows of the table are skipped.
     """
 
     selected: SelectedTable
-    table_id: int | None = None
+    version: TableVersion | None
+    table_ids: set[int] = field(default_factory=set)
     readers: list[RowReader] = field(default_factory=list)
 
     def learn(self, rows: Sequence[PlacedRow]) -> None:
@@ -451,7 +452,7 @@ class SimplePlacer:
             or message.handleKeyOnly
             or message.claimCheckLocation
             or message.checksum is not None
-            or known.table_id not in {None, message.tableID}
+            or message.tableID not in known.table_ids
             or not 0 < message.commitTs < 1 << 64
         ):
             return False
@@ -477,7 +478,7 @@ class SimplePlacer:
             return False
         known = self._known.get((*message.name, message.version, AVRO))
         is_plain = not (message.is_reduced or message.claim_check or message.is_corrupted) and 0 < message.commit_ts < 1 << 64
-        if known is None or not is_plain or known.table_id not in {None, message.table_id}:
+        if known is None or not is_plain or message.table_id not in known.table_ids:
             return False
         kind = _DELETE if message.kind == "DELETE" else _UPSERT
         image, old = (message.old, None) if kind == _DELETE else (message.new, message.old if message.kind == "UPDATE" else None)
@@ -511,15 +512,15 @@ class SimplePlacer:
         """Let the rows that follow of this version be read together."""
         encoding = AVRO if isinstance(message.new or message.old, dict) else JSON
         name = (*message.name, message.version, encoding)
-        known = self._known.get(name)
+        known, version = self._known.get(name), self._finder.schemas.known(message)
         rows = [row for row in placed if isinstance(row, PlacedRow)]
-        if known is None:
+        if known is None or known.version is not version:
             selected = self._events.table(message.name)
             if selected.ignored and not selected.is_out:
                 return
-            is_keyless = any(row.shape.keys.handle == () for row in rows)
-            known = self._known[name] = KnownRows(selected, message.table_id if is_keyless else None)
-        if known.table_id in {None, message.table_id}:
+            known = self._known[name] = KnownRows(selected, version)
+        if not any(row.shape.keys.handle == () for row in rows) or known.table_ids <= {message.table_id}:
+            known.table_ids.add(message.table_id)
             known.learn(rows)
 
     # --- runs ------------------------------------------------------------------------------------------------------

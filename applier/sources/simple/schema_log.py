@@ -5,6 +5,10 @@ Rows name a version of their table; the schema itself comes in BOOTSTRAP and DDL
 schemas is stored or sent between tasks. What a version of a table is, is the same wherever it is found, so a range that is read again by
 another process gives the same rows.
 
+Two tables may have had one name and one version: one CREATE gave several tables one version, and RENAME has moved a name to another of them.
+The id in the row tells them apart. That of a partitioned table is the id of its partition: such rows are of the table whose schema was sent
+last before them.
+
 Backwards: by what TiCDC sends, a schema lies at most ``HORIZON_MS`` before a row that needs it. Forwards: where an event filter holds back
 the DDL that made the version, the schema follows its first rows. What was searched once is not read again by the process.
 """
@@ -20,7 +24,7 @@ from applier.model.position import Offset, PartitionExtent, Place, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.port import LogReader, Record
-from applier.sources.simple.message import AVRO_ROW, BOOTSTRAP, SimpleMessage, read_message
+from applier.sources.simple.message import AVRO_ROW, SimpleMessage, read_message
 from applier.sources.simple.table_version import TableVersion, VersionKey, WireTable, table_version
 
 HORIZON_MS: Final = 35 * 60_000
@@ -69,31 +73,46 @@ class Searched(NamedTuple):
 class KnownVersions:
     """What a process knows of one log. ``searched``: the offsets of each stream of which every schema is among ``versions``.
 
+    ``versions``: by the id of the table, too. ``partitions``: the table of a row, by the id in the row, where that is not the table's.
     ``wanted``: what is searched for now, and is not forgotten.
     """
 
-    versions: dict[VersionKey, TableVersion] = field(default_factory=dict)
+    versions: dict[VersionKey, dict[int, TableVersion]] = field(default_factory=dict)
+    partitions: dict[tuple[VersionKey, int], TableVersion] = field(default_factory=dict)
     searched: dict[Stream, Searched] = field(default_factory=dict)
     wanted: VersionKey | None = None
     times_forgotten: int = 0
 
-    def learn(self, message: SimpleMessage) -> None:
-        """Take in the schemas of a message. ProtocolError (column_type)."""
-        for wire in (message.schema, message.schema_before):
-            if wire is not None:
-                self._add(wire)
+    def learn(self, message: SimpleMessage) -> TableVersion | None:
+        """Take in the schemas of a message; return the one that holds after it. ProtocolError (column_type)."""
+        if message.schema_before is not None:
+            self._added(message.schema_before)
+        return None if message.schema is None else self._added(message.schema)
 
-    def _add(self, wire: WireTable) -> None:
+    def table(self, key: VersionKey, table_id: int) -> TableVersion | None:
+        """Return the schema of rows with this id, if it is known which of the tables of one name and version they are of."""
+        return self.versions.get(key, {}).get(table_id) or self.partitions.get((key, table_id))
+
+    def keep_partition(self, key: VersionKey, table_id: int, version: TableVersion) -> None:
+        """Remember of which table a partition is."""
+        if len(self.partitions) >= MAX_VERSIONS:
+            self.partitions.clear()
+        self.partitions[key, table_id] = version
+
+    def _added(self, wire: WireTable) -> TableVersion:
         key = VersionKey.of(TableName(wire.schema, wire.table), wire.version)
-        if key in self.versions:
-            return
+        found = self.versions.get(key, {}).get(wire.tableID)
+        if found is not None:
+            return found
         if len(self.versions) >= MAX_VERSIONS:
             kept = {wanted: found for wanted, found in self.versions.items() if wanted == self.wanted}
             self.versions.clear()
             self.versions.update(kept)
+            self.partitions.clear()
             self.searched.clear()
             self.times_forgotten += 1
-        self.versions[key] = table_version(wire)
+        found = self.versions.setdefault(key, {})[wire.tableID] = table_version(wire)
+        return found
 
 
 _known: Final[dict[str, KnownVersions]] = {}
@@ -123,6 +142,7 @@ class SchemaSearch:
         self._stream, self._log, self._waits = stream, log, waits
         self._known = known_versions(log)
         self._first: int | None = None
+        self._latest: dict[VersionKey, TableVersion] = {}
 
     def begin(self, offset: int) -> None:
         """Note the first record that is read: what lies between it and a row was given to ``learn``."""
@@ -131,22 +151,58 @@ class SchemaSearch:
 
     def learn(self, message: SimpleMessage) -> None:
         """Take in the schemas of a message. ProtocolError (column_type)."""
-        self._known.learn(message)
+        latest = self._known.learn(message)
+        if latest is not None:
+            self._latest[latest.key] = latest
+
+    def known(self, message: SimpleMessage) -> TableVersion | None:
+        """Return the schema of a row if nothing has to be read for it."""
+        return self._known.table(VersionKey.of(message.name, message.version), message.table_id)
 
     def version(self, message: SimpleMessage, offset: int) -> TableVersion:
         """Return the schema of a row at ``offset``. ProtocolError (schema), without a position: there is none.
 
         SourceError of kind "unreachable": it may come, or the log does not answer.
         """
+        found = self.known(message)
+        if found is not None:
+            return found
         key = VersionKey.of(message.name, message.version)
-        found = self._known.versions.get(key)
-        if found is None and self._log is not None:
+        if key not in self._known.versions and self._log is not None:
             self._known.wanted = key
             self._search(key, offset, message.built_ms, self._log)
-            found = self._known.versions.get(key)
-        if found is None:
+        if key not in self._known.versions:
             raise _missing("the schema of the row was not sent", message.version)
+        return self.known(message) or self._table_of_partition(key, message, offset)
+
+    def _table_of_partition(self, key: VersionKey, message: SimpleMessage, offset: int) -> TableVersion:
+        """Return the table of a row whose id is no table's: the one whose schema was sent last before it."""
+        found = self._latest.get(key)
+        if found is None:
+            found = self._sent_last(key, offset, message.built_ms) or next(reversed(self._known.versions[key].values()))
+            self._latest[key] = found
+        # What was read for it may have told the row's own table.
+        found = self.known(message) or found
+        if message.table_id != found.table_id:
+            self._known.keep_partition(key, message.table_id, found)
         return found
+
+    def _sent_last(self, key: VersionKey, offset: int, built_ms: int) -> TableVersion | None:
+        """Return the last schema of a name and version before the range; None if there is none in the horizon."""
+        if self._log is None:
+            return None
+        own = self._log.listing().extents.get(self._stream, PartitionExtent(Offset(0), Offset(0)))
+        upto = offset if self._first is None else min(offset, self._first)
+        for first, end in _backwards(own.earliest, upto):
+            found, oldest_ms = None, 0
+            for records in _records(self._log, RangeId(self._stream, Offset(first), Offset(end))):
+                oldest_ms = oldest_ms or _built_ms(records[0])
+                for record in records:
+                    learned = _learn(self._known, record)
+                    found = learned if learned is not None and learned.key == key else found
+            if found is not None or 0 < oldest_ms < built_ms - HORIZON_MS:
+                return found
+        return None
 
     def _search(self, key: VersionKey, offset: int, built_ms: int, log: LogReader) -> None:
         extents = log.listing().extents
@@ -235,18 +291,16 @@ def _records(log: LogReader, range_id: RangeId) -> Iterator[Sequence[Record]]:
             yield found
 
 
-def _learn(known: KnownVersions, record: Record) -> None:
+def _learn(known: KnownVersions, record: Record) -> TableVersion | None:
     """Take in the schemas of a record, if it is a message that has some. What cannot be read is reported when its range is read."""
     value = record.value
     # Plain rows are nearly all that there is: they are not parsed for this.
     if not value or value[:4] == AVRO_ROW or (value[:1] == b"{" and b"ableSchema" not in value):
-        return
+        return None
     try:
-        message = read_message(None, value)
-        if message.kind == BOOTSTRAP or message.schema is not None:
-            known.learn(message)
+        return known.learn(read_message(None, value))
     except ProtocolError:
-        return
+        return None
 
 
 def _built_ms(record: Record | None) -> int:

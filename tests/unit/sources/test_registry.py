@@ -30,7 +30,6 @@ EXCEPTIONS = {
     "check/kafka.py": "the checks of topics",
     "dataframe/__init__.py": "the registry of the formats",
     "dataframe/binlog_source.py": "the format binlog",
-    "dataframe/extent.py": "the format ticdc",
     "dataframe/options.py": "the options of both formats",
     "dataframe/position_columns.py": "the columns of both formats",
 }

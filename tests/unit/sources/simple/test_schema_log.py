@@ -9,7 +9,7 @@ from applier.model.position import Offset, Stream
 from applier.sources.port import Record
 from applier.sources.simple import SimpleDecoder
 from applier.sources.simple import schema_log as module
-from tests.builders.simple_wire import BUILT, VERSION, bootstrap, column, ddl, order, row, schema, watermark
+from tests.builders.simple_wire import BUILT, VERSION, bootstrap, column, ddl, order, primary, row, schema, watermark
 from tests.rig.placing import place_records
 from tests.rig.simple_placing import STREAM, KnownLog, placed
 
@@ -125,6 +125,58 @@ def test_a_rename_keeps_the_version_and_names_are_compared_without_case():
     assert [event.shape.table for event in placed_rows if isinstance(event, PlacedRow)] == ["NEW", "orders"]
     with pytest.raises(ProtocolError, match="schema of the row was not sent"):
         list(SimpleDecoder().placer(STREAM).place_all([Record(Offset(0), None, row("INSERT", order(1)))]))
+
+
+BY_NOTE = (column("id", "int"), column("note", "varchar"), column("blob", "varbinary", nullable=True))
+"""The columns of a table that was created in the same statement as ``orders``, and therefore has its version."""
+NOTE_KEY = (primary("note"),)
+
+
+def swapped(first=7, second=8):
+    """Two tables of one version swap their names: each row names the id of its table, or of a partition of it."""
+    other = schema(*BY_NOTE, table="other", indexes=NOTE_KEY, table_id=8)
+    return [
+        bootstrap(),
+        bootstrap(other),
+        row("INSERT", order(1), tableID=first),
+        ddl("RENAME TABLE `orders` TO `x`", schema(table="x"), schema()),
+        ddl("RENAME TABLE `other` TO `orders`", schema(*BY_NOTE, indexes=NOTE_KEY, table_id=8), other),
+        ddl("RENAME TABLE `x` TO `other`", schema(table="other"), schema(table="x")),
+        row("INSERT", order(1), tableID=second),
+        row("INSERT", order(2), tableID=second),
+    ]
+
+
+def keys_of(found):
+    return [event.shape.handle_key[0].name for event in found if isinstance(event, PlacedRow)]
+
+
+@pytest.mark.parametrize("ids", [(7, 8), (70, 80)], ids=["tables", "partitions"])
+def test_rows_of_two_tables_of_one_version_that_swap_names_are_told_apart(ids):
+    values = swapped(*ids)
+    assert keys_of(placed(*values)) == ["id", "note", "note"]
+    assert keys_of(placed(*values, first=6)) == ["note", "note"]
+
+
+def test_a_process_that_has_read_the_time_before_a_swap_tells_the_rows_after_it():
+    for ids in ((7, 8), (70, 80)):
+        log = KnownLog({STREAM: swapped(*ids)})
+        assert [*keys_of(rows_of(log, 2)), *keys_of(rows_of(log, 6)), *keys_of(rows_of(log, 7)), *keys_of(rows_of(log, 2))] == [
+            "id",
+            "note",
+            "note",
+            "id",
+        ]
+
+
+def test_the_partitions_of_a_table_are_looked_for_once():
+    log = KnownLog({STREAM: [bootstrap(), *[row("INSERT", order(n), tableID=100 + n) for n in range(50)]]})
+    for offset in range(1, 51):
+        assert keys_of(rows_of(log, offset)) == ["id"]
+    read = len(log.read_offsets)
+    for offset in range(1, 51):
+        assert keys_of(rows_of(log, offset)) == ["id"]
+    assert len(log.read_offsets) == read
 
 
 def test_the_schema_before_a_ddl_is_one_too():
