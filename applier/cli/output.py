@@ -48,8 +48,12 @@ def print_entries(entries: Sequence[T], as_object: Callable[[T], Any] | None, as
 
 
 def fact(name: str, value: Any, timeline: Timeline) -> str:
-    """Write a fact for people: a timestamp with its time."""
-    return f"{value} ({time_text(Ts(value), timeline)})" if name.endswith("_ts") and isinstance(value, int) and value else str(value)
+    """Write a fact for people: a timestamp with its time, where it is known."""
+    text = str(value)
+    if name.endswith("_ts") and isinstance(value, int) and value:
+        time = time_text(Ts(value), timeline)
+        return text if time == text else f"{text} ({time})"
+    return text
 
 
 DEFAULT_CONFIG: Final = Path("applier.toml")

@@ -16,7 +16,7 @@ BINLOG = {
     "config/source.py",
     "dataframe/binlog_source.py",
     "dataframe/options.py",
-    "dataframe/place.py",
+    "dataframe/position_columns.py",
 }
 """The parts of the binlog's kit that need Spark, the configuration's classes or the sink's progress, and the registry of settings."""
 

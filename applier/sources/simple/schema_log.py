@@ -5,9 +5,9 @@ Rows name a version of their table; the schema itself comes in BOOTSTRAP and DDL
 schemas is stored or sent between tasks. What a version of a table is, is the same wherever it is found, so a range that is read again by
 another process gives the same rows.
 
-Two tables may have had one name and one version: one CREATE gave several tables one version, and RENAME has moved a name to another of them.
-The id in the row tells them apart. That of a partitioned table is the id of its partition: such rows are of the table whose schema was sent
-last before them.
+Two tables may have had one name and one version: one CREATE gave several tables one version, and RENAME has moved a name from one to
+another. The id in the row tells them apart. That of a partitioned table is the id of its partition: such rows are of the table whose schema
+was sent last before them.
 
 Backwards: by what TiCDC sends, a schema lies at most ``HORIZON_MS`` before a row that needs it. Forwards: where an event filter holds back
 the DDL that made the version, the schema follows its first rows. What was searched once is not read again by the process.

@@ -24,6 +24,7 @@ from applier.model.errors import (
 )
 from applier.model.position import Offset, Place, Stream
 from applier.model.remedy import Remedy
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import StderrHandler, configure_logging, use_format
 
 
@@ -75,9 +76,12 @@ def test_an_expected_error_names_place_and_remedy_without_a_traceback(capsys):
     assert capsys.readouterr().err == "error: the rows are gone\n  topic: feed\n  offset: 5\n  remedy: Take a [dump].\n"
 
 
-def test_a_timestamp_is_printed_with_its_time(capsys):
-    run([], commands_raising(NeedsOperator("m", commit_ts=470625449688432640)))
-    assert capsys.readouterr().err == "error: m\n  commit_ts: 470625449688432640 (2026-11-21 20:40:16.060Z)\n"
+@pytest.mark.parametrize(("timeline", "shown"), [(TSO_TIMELINE, " (2026-11-21 20:40:16.060Z)"), (None, "")])
+def test_a_timestamp_is_printed_with_its_time_where_the_source_is_known(timeline, shown, capsys):
+    error = NeedsOperator("m", commit_ts=470625449688432640)
+    error.timeline = timeline
+    run([], commands_raising(error))
+    assert capsys.readouterr().err == f"error: m\n  commit_ts: 470625449688432640{shown}\n"
 
 
 @pytest.mark.parametrize(("remedy", "shown"), [("Do it", "Do it."), ("Do it.", "Do it."), ("Did you mean it?", "Did you mean it?")])
