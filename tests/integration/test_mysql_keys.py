@@ -15,6 +15,7 @@ from applier.planner.port import WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
+from applier.sources.column_flags import column_of
 from tests.integration.literal_case import exact_row, rows_at_once
 
 SCHEMA = "applier_test_keys"
@@ -36,6 +37,10 @@ class Key:
     mysql_type: int
     flags: int
     values: list[Any]
+
+    @property
+    def is_bytes(self) -> bool:
+        return column_of("v", self.mysql_type, self.flags).is_bytes
 
     def __str__(self) -> str:
         return self.sql_type[:40]
