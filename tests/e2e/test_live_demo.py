@@ -21,12 +21,14 @@ from pathlib import Path
 from rich.console import Console
 from applier.demo.directory import DemoDirectory
 from applier.demo.live.daemon import usable_port
+from applier.demo.live.feed import LiveTopic
 from applier.demo.live.live_report import LiveReport
 from applier.demo.live.session import LiveOptions, LiveReplica, live_on
 from applier.demo.report import DemoReport
 from applier.demo.simulator.broker import MockBroker
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.history import Volume
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.position import NO_TS
 from applier.sinks.registry import open_sink
 
@@ -36,7 +38,8 @@ before = Volume(steps=0, transactions=0, rows=0, ddls=0, middle_ts=NO_TS, last_t
 with MockBroker() as broker, open_sink(files.write_config(broker.bootstrap_servers, port).sink_settings()) as sink:
     sink.migrate()
     history = History(3, HistoryOptions(ddl_share=0.05))
-    replica = LiveReplica(files=files, servers=broker.bootstrap_servers, sink=sink, history=history, volume=before)
+    topic = LiveTopic(broker.bootstrap_servers, WireFormat.OPEN_PROTOCOL)
+    replica = LiveReplica(files=files, topic=topic, sink=sink, history=history, volume=before)
     verdicts = live_on(replica, LiveOptions(port=port, rows_per_s=100.0), LiveReport(report, files, port))
 report.summary(files, verdicts, seed=3, seconds=1.0)
 sys.exit(any(verdict.problems for verdict in verdicts))

@@ -42,7 +42,9 @@ def test_a_unique_key_that_upstream_lacks_stops_the_replica(primary, mariadb_sin
 
 def test_two_tables_whose_names_differ_only_in_case_stop_the_replica(primary, mariadb_sink):
     replica = loaded(primary, mariadb_sink)
-    primary.run("CREATE TABLE shop.Part (id INT PRIMARY KEY)", "CREATE TABLE shop.part (id INT PRIMARY KEY)")
+    # The second is not logged: its CREATE TABLE would find the first one in the sink, and stop.
+    unlogged = ("SET SESSION sql_log_bin = 0", "CREATE TABLE shop.part (id INT PRIMARY KEY)")
+    primary.run("CREATE TABLE shop.Part (id INT PRIMARY KEY)", *unlogged)
     primary.run("INSERT INTO shop.Part VALUES (1)", "INSERT INTO shop.part VALUES (1), (2)")
     with pytest.raises(NeedsOperator, match="differ only in case"):
         replica.catch_up()
