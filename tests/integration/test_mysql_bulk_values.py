@@ -194,7 +194,7 @@ class Table:
         described = describe(session, [TableName(SCHEMA, "by_replace")])
         self.description: TableDescription = described[TableName(SCHEMA, "by_replace").fold()]
 
-    def wire(self, *types: tuple[int, int]) -> list[WireColumn]:
+    def wire(self, *types: tuple[int, bool]) -> list[WireColumn]:
         return [WireColumn(column, *kind) for column, kind in zip(self._written, types, strict=True)]
 
     @property
@@ -266,9 +266,9 @@ def test_every_type_of_the_list_is_in_a_group(session: Connection) -> None:
 def test_rows_of_one_column_are_loaded_also_if_it_is_empty(session: Connection) -> None:
     table = Table(session, f"v varchar(255) {BIN} NOT NULL PRIMARY KEY")
     values = sorted({value for value in TEXTS if len(value) < 200 and not value.endswith(" ")})
-    table.fill(table.wire((15, 10)), [(value,) for value in values], batch=1)
+    table.fill(table.wire((15, False)), [(value,) for value in values], batch=1)
     assert table.differences("v") == []
-    table.fill(table.wire((15, 10)), [(value,) for value in values])
+    table.fill(table.wire((15, False)), [(value,) for value in values])
     assert table.differences("v") == []
 
 

@@ -214,7 +214,7 @@ def free_text(session: Connection) -> TableDescription:
     )
 )
 def test_any_text_and_any_double_come_back(session: Connection, free_text: TableDescription, rows: list[tuple[str, float]]) -> None:
-    types = [(3, 11), (251, 0), (5)]
+    types = [(3, False), (251, False), (5, False)]
     columns = [WireColumn(column, *kind) for column, kind in zip(free_text.columns, types, strict=True)]
     run(session, f"DELETE FROM {QUOTED}.free")
     for statement in rows_at_once(DIALECT, free_text, columns, [(number, *values) for number, values in enumerate(rows)]):
