@@ -148,20 +148,27 @@ def _lacking(query: str, target: Target) -> str | None:
 
 
 def indexes_by_name(query: str) -> list[str]:
-    """Return the indexes that an ALTER TABLE drops, renames or hides; a statement that does nothing else fails on the server."""
+    """Return the indexes that a statement drops, renames or hides; one that does nothing else fails on the server."""
     tree = parse_or_none(query)
     if tree is None:
         return []
     node = tree.node
+    if isinstance(node, IndexStatement):
+        return [] if node.is_create else [node.name.text]
     clauses = node.clauses if isinstance(node, AlterTableStatement) else ()
     return [clause.name.text for clause in clauses if clause.kind in _BY_INDEX_NAME and clause.name is not None]
 
 
 def without_missing_indexes(query: str, present: Collection[str]) -> str:
-    """Return an ALTER TABLE without the clauses about indexes that are not ``present`` (casefolded), under the old name or the new one."""
+    """Return a statement without what it does to indexes that are not ``present`` (casefolded), under the old name or the new one.
+
+    A DROP INDEX then has nothing to do: ''.
+    """
     tree = parse_or_none(query)
     if tree is None:
         return query
+    if isinstance(tree.node, IndexStatement):
+        return query if tree.node.is_create or tree.node.name.text.casefold() in present else ""
     if not isinstance(tree.node, AlterTableStatement):
         return query
     clauses = tree.node.clauses

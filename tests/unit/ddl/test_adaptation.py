@@ -150,7 +150,8 @@ def test_bounds_of_interval_partitions_name_no_partition(query: str) -> None:
         ("ALTER TABLE t RENAME INDEX gone TO here", "ALTER TABLE t RENAME INDEX gone TO here"),
         ("ALTER TABLE t ALTER INDEX gone INVISIBLE, ALTER INDEX here VISIBLE", "ALTER TABLE t ALTER INDEX here VISIBLE"),
         ("ALTER TABLE t DROP COLUMN gone", "ALTER TABLE t DROP COLUMN gone"),
-        ("DROP INDEX gone ON t", "DROP INDEX gone ON t"),
+        ("DROP INDEX gone ON t", ""),
+        ("DROP INDEX here ON t", "DROP INDEX here ON t"),
         ("nonsense", "nonsense"),
     ],
 )
@@ -160,7 +161,8 @@ def test_what_is_done_to_an_index_that_was_left_out_is_left_out_too(query: str, 
 
 def test_the_indexes_that_a_statement_names() -> None:
     assert indexes_by_name("ALTER TABLE t DROP INDEX a, ADD INDEX b (c), RENAME INDEX d TO e, ALTER INDEX f VISIBLE") == ["a", "d", "f"]
-    assert indexes_by_name("DROP INDEX a ON t") == indexes_by_name("nonsense") == []
+    assert indexes_by_name("DROP INDEX a ON t") == ["a"]
+    assert indexes_by_name("CREATE INDEX a ON t (b)") == indexes_by_name("nonsense") == []
 
 
 @pytest.mark.parametrize(
