@@ -36,7 +36,7 @@ ALL: Final = f"""{UNWRAPPED}Begin with:
 """
 
 EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "demo": ("applier demo", "applier demo --live", "applier demo --dir /tmp/demo --transactions 8000"),
+    "demo": ("applier demo", "applier demo --live", "applier demo --dir /tmp/demo --transactions 5000"),
     "init": (
         "applier init",
         "applier init --config orders.toml",

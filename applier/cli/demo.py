@@ -19,7 +19,7 @@ from applier.model.errors import InvariantViolation
 
 DEFAULT_DIRECTORY: Final = Path("demo")
 MAX_TRANSACTIONS: Final = 8000
-"""The embedded broker forgets what is beyond about 5 MB per partition."""
+"""The embedded broker keeps about 5 MB per partition: less than that in some protocols, which the demo then says."""
 MAX_RATE: Final = 1000.0
 """One process generates the rows and executes them in the oracle."""
 DDL_SHARE: Final = 0.012

@@ -1,7 +1,8 @@
 """The demo, step by step: upstream, Kafka, a catch-up that is killed in the middle, a second one, the comparison."""
 
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from applier.demo.comparison import DurableState, TableVerdict, compare, durable_state, money_in, steps_until
@@ -11,14 +12,14 @@ from applier.demo.live.live_report import LiveReport
 from applier.demo.live.session import LiveOptions, LiveReplica, live_on
 from applier.demo.process import WatchedProcess, catchup_command
 from applier.demo.report import DemoReport
-from applier.demo.simulator.broker import MockBroker
+from applier.demo.simulator.broker import KEPT_BYTES, MockBroker
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, Volume, volume_of
 from applier.demo.simulator.kafka_log import produce_log
-from applier.demo.simulator.producer import Producer, ProducerOptions
+from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.wire_format import WireFormat
-from applier.model.errors import InvariantViolation, RetryableSinkError
-from applier.model.position import Ts
+from applier.model.errors import ConfigError, InvariantViolation, RetryableSinkError
+from applier.model.position import Stream, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import has_reached
 from applier.sinks.port import Sink
@@ -27,6 +28,9 @@ from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.wording import count, time_text
 
 REPLAYS: Final = 4
+RECORD_BYTES: Final = 24
+"""What a record takes in a batch beside its key and value, at most."""
+_FEWER: Final = Remedy("demo.fewer-transactions", "Run the demo again with fewer --transactions")
 
 
 def run_demo(
@@ -48,8 +52,9 @@ def run_demo(
         options = ProducerOptions(
             seed=history.seed, topic=TOPIC, dispatcher=Dispatcher.INDEX_VALUE, partitions=4, replays=REPLAYS, form=form
         )
+        log = _whole(list(Producer(history, options).log()))
         with MockBroker() as broker:
-            records = produce_log(Producer(history, options).log(), broker.bootstrap_servers)
+            records = produce_log(log, broker.bootstrap_servers)
             report.feed(records, broker.bootstrap_servers, REPLAYS, form)
             config = directory.write_config(broker.bootstrap_servers, None if live is None else live.port, form.protocol)
             with open_sink(config.sink_settings()) as sink:
@@ -64,6 +69,16 @@ def run_demo(
         return compare(directory.replica, history, directory.oracle)
     finally:
         shutil.rmtree(directory.spark, ignore_errors=True)
+
+
+def _whole(log: Sequence[LogRecord]) -> Sequence[LogRecord]:
+    """Return a log. ConfigError if a partition has more of it than the embedded broker keeps."""
+    sizes = Counter[Stream]()
+    for record in log:
+        sizes[record.stream] += RECORD_BYTES + len(record.key or b"") + len(record.value)
+        if sizes[record.stream] > KEPT_BYTES:
+            raise ConfigError("the log of so many transactions is larger than the embedded broker keeps", remedy=_FEWER)
+    return log
 
 
 def _catch_up_until_killed(

@@ -12,6 +12,8 @@ from typing import Self
 from confluent_kafka import Producer
 
 MOCK_PARTITIONS = 4
+KEPT_BYTES = 5_000_000
+"""What a partition keeps at least, in bytes of whole batches: it keeps 5 MiB."""
 _BROKERS = 1
 _METADATA_TIMEOUT_S = 30
 _STOP_TIMEOUT_S = 30
