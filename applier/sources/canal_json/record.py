@@ -5,7 +5,7 @@ What is not canal-json with the extension is named, with the option that the cha
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -63,7 +63,8 @@ _raw_rows = msgspec.json.Decoder(_RawRows).decode
 class CanalRow(NamedTuple):
     """The change of a row. ``data`` is the row after it, of a delete the row before it; ``old`` is what an update has changed, or more.
 
-    ``handle``: the columns of the handle key; () if it is not known. ``only_handle_key``: the other columns were too large for Kafka.
+    ``handle``: the columns of the handle key, none of them NULL; () if it is not known. ``only_handle_key``: the other columns were too
+    large for Kafka.
     """
 
     operation: RowOperation
@@ -192,9 +193,11 @@ class CanalRecord:
         if not isinstance(only_handle_key, bool | None) or not isinstance(claim_check, str | None):
             raise refuse("field_type", "a member of _tidb has the wrong type")
         is_reduced = bool(only_handle_key or claim_check)
+        handle = tuple(data) if is_reduced else _handle(self._members.get("pkNames"), data)
+        _refuse_null_key(handle, data, old or {})
         return CanalRow(
             operation=operation,
-            handle=tuple(data) if is_reduced else _handle(self._members.get("pkNames"), data),
+            handle=handle,
             types={name: str(types[name]) for name in data},
             data=data,
             old=old,
@@ -241,11 +244,14 @@ def _handle(names: Any, data: Mapping[str, str | None]) -> tuple[str, ...]:
         return ()
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise refuse("field_type", "pkNames is not an array of names")
-    if not all(name in data for name in names):
-        return ()
-    if absent := [name for name in names if data[name] is None]:
-        raise refuse("value_type", f"a column of the primary key is NULL. {NULL_TEXT}", column=absent[0])
-    return tuple(names)
+    return tuple(names) if all(name in data for name in names) else ()
+
+
+def _refuse_null_key(handle: Iterable[str], *images: Mapping[str, str | None]) -> None:
+    """No column of a handle key is NULL, neither before a change nor after it. ProtocolError (value_type)."""
+    for image in images:
+        if absent := [name for name in handle if image.get(name, "") is None]:
+            raise refuse("value_type", f"a column of the handle key is NULL. {NULL_TEXT}", column=absent[0])
 
 
 def shape_of(name: TableName, row: CanalRow) -> Shape:
