@@ -1,14 +1,14 @@
 """``applier load`` into a file of SQLite, from dumps written by hand: as Dumpling writes them, and with what is wrong with dumps."""
 
-import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
 
 from applier.cli.main import run
-from applier.sinks.sqlite import dump_loader
 from tests.rig.dump_directory import HEADER, TS, dumpling
 
 ROWS = [(0, "ä 'q'\\", "2026-01-01 00:00:00"), (1, None, None), (2, "x", "0000-00-00 00:00:00")]
@@ -17,6 +17,23 @@ TYPES = (
     "`f` float, `y` year, `j` json, `n` binary(4), `l` varchar(9) CHARACTER SET latin1, `h` time(2), `v` vector(3), "
     "`g` int AS (1) VIRTUAL, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4;\n"
 )
+KILLED_LOAD = """
+import os, signal, sys
+from applier.cli.main import run
+from applier.sinks.sqlite import dump_loader
+
+commits, commit = [], dump_loader.FileRows.commit
+
+def killing(rows):
+    commit(rows)
+    commits.append(1)
+    if len(commits) == 10:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+dump_loader.COMMIT_BYTES = 100
+dump_loader.FileRows.commit = killing
+run(["load", sys.argv[1], "--config", sys.argv[2]])
+"""
 
 
 @pytest.fixture
@@ -69,25 +86,13 @@ def test_values_of_all_types_are_stored_as_rows_of_the_stream_are(load, tmp_path
     ]
 
 
-def test_a_load_that_is_killed_is_begun_again(load, tmp_path, monkeypatch):
+def test_a_load_that_is_killed_is_begun_again(load, tmp_path):
     directory = dumpling(tmp_path / "dump")
     more = "".join(f"INSERT INTO `orders` VALUES ({number},'x',NULL);\n" for number in range(10, 60))
     (directory / "shop.orders.000000002.sql").write_text(more)
-    if not (child := os.fork()):
-        commits = []
-        commit = dump_loader.FileRows.commit
-
-        def killing(rows):
-            commit(rows)
-            commits.append(1)
-            if len(commits) == 10:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        monkeypatch.setattr(dump_loader, "COMMIT_BYTES", 100)
-        monkeypatch.setattr(dump_loader.FileRows, "commit", killing)
-        load(directory)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    # A process of its own, not a fork: this one has threads of native libraries.
+    program = [sys.executable, "-c", KILLED_LOAD, str(directory), str(tmp_path / "applier.toml")]
+    assert subprocess.run(program, capture_output=True, check=False).returncode == -signal.SIGKILL
     assert 3 < len(orders(tmp_path)) < 53
     code, shown = load(directory)
     assert (code, "its load runs, or has failed" in shown) == (6, True), shown
