@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_hex
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -70,6 +70,12 @@ class Kafka:
         admin = self._admin()
         changed = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
         for answer in admin.incremental_alter_configs([changed]).values():
+            answer.result(REQUEST_TIMEOUT_S)
+
+    def delete_records(self, topic: str, below: int, partition: int = 0) -> None:
+        """Delete the records of a partition below an offset, as retention does."""
+        admin = self._admin()
+        for answer in admin.delete_records([TopicPartition(topic, partition, below)]).values():
             answer.result(REQUEST_TIMEOUT_S)
 
     def delete_topic(self, topic: str) -> None:
