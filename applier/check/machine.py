@@ -193,10 +193,13 @@ def java_finding(environment: Mapping[str, str] | None = None, *, is_running: bo
     found = importlib.util.find_spec("pyspark")
     home = inherited.get("SPARK_HOME") or str(Path(found.origin).parent if found and found.origin else "")
     try:
-        done = _output(["bash", "-c", JAVA_SCRIPT], {**inherited, "SPARK_HOME": home})
+        done, ended_by = _output(["bash", "-c", JAVA_SCRIPT], {**inherited, "SPARK_HOME": home})
     except (OSError, subprocess.TimeoutExpired) as error:
         return warning(check, f"its version is not known: {error}", JAVA_REMEDY)
     version = _VERSION.search(done)
+    if version is None and ended_by:
+        # As a machine without memory kills it: it is there, and Spark tries it again.
+        return warning(check, f"its version is not known: signal {ended_by} ended it", JAVA_REMEDY)
     if version is None:
         return problem(check, "no Java was found: it is not installed, or JAVA_HOME names another directory", JAVA_REMEDY)
     if int(version[1]) < OLDEST_JAVA:
@@ -215,8 +218,9 @@ def python_finding(properties: Mapping[str, str]) -> CheckFinding:
     return ok(check, f"version {VERSION}: {path}")
 
 
-def _output(command: list[str], environment: Mapping[str, str]) -> str:
+def _output(command: list[str], environment: Mapping[str, str]) -> tuple[str, int]:
+    """Return what a command printed, and the signal that ended it, 0 if none did."""
     done = subprocess.run(  # noqa: S603 - the operator's own Java and Python
         command, env=dict(environment), capture_output=True, text=True, errors="replace", timeout=PATIENCE_S, check=False
     )
-    return done.stdout + done.stderr
+    return done.stdout + done.stderr, max(0, -done.returncode)

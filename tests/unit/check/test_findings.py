@@ -169,6 +169,15 @@ def test_java_is_found_where_spark_env_names_it(tmp_path):
         assert java_finding(environment).level is level
 
 
+def test_a_java_that_is_killed_while_it_is_asked_is_no_missing_java(tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nkill -9 $$\n")
+    java.chmod(0o755)
+    found = java_finding({**os.environ, "JAVA_HOME": str(tmp_path)})
+    assert (found.level, found.detail) == (Severity.WARNING, "its version is not known: signal 9 ended it")
+
+
 def test_a_missing_java_is_an_error():
     assert java_finding({**os.environ, "JAVA_HOME": "/nowhere"}).level is Severity.ERROR
 
