@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -25,13 +26,26 @@ def history_of(seed, transactions=60):
     return History(seed, HistoryOptions(transactions=transactions))
 
 
+def options_of(history, **options):
+    return in_format(replace(ProducerOptions.drawn(history.seed), topic_per_schema=False, **options))
+
+
 def log_of(history, **options):
-    producer = Producer(history, in_format(replace(ProducerOptions.drawn(history.seed), topic_per_schema=False, **options)))
+    producer = Producer(history, options_of(history, **options))
     return producer, list(producer.log())
 
 
+def log_with_a_middle(history, **options):
+    """The same changefeed at another pace, where a stream of the first log has its only promise at the end."""
+    drawn = options_of(history, **options)
+    logs = (
+        (producer, list(producer.log())) for producer in (Producer(history, replace(drawn, seed=drawn.seed + 1000 * n)) for n in count())
+    )
+    return next((producer, log) for producer, log in logs if middle_of(log) < len(log))
+
+
 def middle_of(log):
-    """How many records to show so that every stream has promised something, and something is left."""
+    """How many records to show so that every stream has promised something, and something is left: all, if there is no such number."""
     waiting = {record.stream for record in log}
     for shown, record in enumerate(log, 1):
         if is_watermark(record):
@@ -53,7 +67,7 @@ def differences(history, upto_ts, url):
 @pytest.mark.parametrize("seed", seeds(range(100, 106), daily=3))
 def test_an_open_tail_is_not_applied_and_a_second_run_applies_exactly_it_once_it_is_closed(seed, tmp_path):
     history = history_of(seed)
-    producer, log = log_of(history, open_tail=False)
+    producer, log = log_with_a_middle(history, open_tail=False)
     source = FakeSource(log, hidden=True)
     source.advance(middle_of(log))
     replica = sqlite_replica(tmp_path, source)
