@@ -19,8 +19,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from applier.demo.simulator.broker import MockBroker
-from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.telemetry.log import use_timeline
 from tests.rig.certificate import Certificates, make_certificates
 from tests.rig.database import Database, Databases, Kind
 from tests.rig.kafka import Kafka, own_kafka, running_kafka
@@ -38,12 +36,6 @@ TESTS = Path(__file__).parent
 TIERS = ("integration", "e2e")
 SERVER_FIXTURES = {"kafka", "encrypted_kafka", "databases", "database_kind"}
 """The tests that ask for the others ask for these."""
-
-
-@pytest.fixture(autouse=True)
-def tso_timeline() -> None:
-    """Timestamps are shown as those of Kafka's source, as in a process that has read no configuration of another one."""
-    use_timeline(TSO_TIMELINE)
 
 
 @pytest.fixture(scope="session")

@@ -1,23 +1,35 @@
 """``applier ddl``: the ledger of DDLs, and the operator's decision about a DDL whose outcome a run could not determine."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
 
 from applier.cli.command_group import COMMANDS
-from applier.cli.option import AcceptFuture, AsJson, ConfigPath, parse_table, read_config, refuse_future, ts_of_text, ts_text, use_places_of
+from applier.cli.option import (
+    AcceptFuture,
+    AsJson,
+    ConfigPath,
+    KnownSink,
+    known_sink,
+    parse_table,
+    read_config,
+    refuse_future,
+    ts_of_text,
+    ts_text,
+)
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
+from applier.model.timeline import Timeline
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
-from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, one_line, operator, option_and_time
 
 ddl = typer.Typer(help=COMMANDS["ddl"])
@@ -36,50 +48,46 @@ SKIPPED_UNREAD: Final = "/* skipped by the operator before it was read */"
 def list_ddls(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, as_json: AsJson = False) -> None:
     """List the DDLs of the ledger by commit timestamp."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        use_places_of(settings, sink)
-        entries = chosen(_ledger(sink), ts_of_text(settings, ts, sink), table)
-    print_entries(entries, as_object if as_json else None, as_lines, "the ledger has no such DDL")
+    with known_sink(settings) as known:
+        entries = chosen(_ledger(known.sink), ts_of_text(settings, ts, known.sink), table)
+    print_entries(entries, as_object if as_json else None, partial(as_lines, timeline=known.timeline), "the ledger has no such DDL")
 
 
 @ddl.command("done")
 def done(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Record that an unfinished DDL is done: the sink has its result."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        use_places_of(settings, sink)
-        _resolve(sink, ts_of_text(settings, ts, sink), table, DdlState.DONE)
+    with known_sink(settings) as known:
+        _resolve(known, ts_of_text(settings, ts, known.sink), table, DdlState.DONE)
 
 
 @ddl.command("retry")
 def retry(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None) -> None:
     """Run an unfinished DDL again at the next start."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        use_places_of(settings, sink)
-        _resolve(sink, ts_of_text(settings, ts, sink), table, None)
+    with known_sink(settings) as known:
+        _resolve(known, ts_of_text(settings, ts, known.sink), table, None)
 
 
 @ddl.command("skip")
 def skip(config: ConfigPath = DEFAULT_CONFIG, *, ts: DdlTs = None, table: DdlTable = None, accept_future: AcceptFuture = False) -> None:
     """Skip an unfinished DDL or, by --ts and --table, an unread one."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        use_places_of(settings, sink)
-        wanted = ts_of_text(settings, ts, sink)
+    with known_sink(settings) as known:
+        wanted = ts_of_text(settings, ts, known.sink)
         if wanted is not None and not accept_future:
-            refuse_future(wanted, timeline_in_use())
-        skip_by_time(sink, wanted, table)
+            refuse_future(wanted, known.timeline)
+        skip_by_time(known, wanted, table)
 
 
-def skip_by_time(sink: Sink, ts: Ts | None, table: str | None) -> None:
+def skip_by_time(known: KnownSink, ts: Ts | None, table: str | None) -> None:
     """Record the chosen unfinished DDL as skipped, or one that no run has begun."""
-    entries = _ledger(sink)
+    entries = _ledger(known.sink)
     # A DDL that the ledger knows is settled there. Any other one is recorded before it is read.
     if ts is None or table is None or is_unfinished(entries, ts) or chosen(entries, ts, table):
-        _resolve(sink, ts, table, DdlState.SKIPPED)
+        _resolve(known, ts, table, DdlState.SKIPPED)
     else:
-        _skip_unread(sink, Ts(ts), table)
+        _skip_unread(known, Ts(ts), table)
 
 
 def is_unfinished(entries: Sequence[LedgerEntry], ts: int | None) -> bool:
@@ -109,32 +117,32 @@ def as_object(entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def as_lines(entry: LedgerEntry) -> list[str]:
+def as_lines(entry: LedgerEntry, timeline: Timeline) -> list[str]:
     """Return an entry for people."""
     what = one_line(f"{entry.ddl.name}: {entry.ddl.query}")
-    lines = [f"{'  '.join(filter(None, option_and_time(entry.ddl.commit_ts, timeline_in_use())))}  {entry.state:7} {what}"]
+    lines = [f"{'  '.join(filter(None, option_and_time(entry.ddl.commit_ts, timeline)))}  {entry.state:7} {what}"]
     return [*lines, f"    {one_line(entry.error)}"] if entry.error else lines
 
 
-def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None) -> LedgerEntry:
+def unfinished(entries: Sequence[LedgerEntry], ts: int | None, table: str | None, timeline: Timeline) -> LedgerEntry:
     """Return the one unfinished DDL that matches; ConfigError if none does, NeedsOperator if several do."""
-    intents = [e for e in entries if e.state.is_open]
+    intents, named = [e for e in entries if e.state.is_open], partial(_named, timeline=timeline)
     matching = chosen(intents, ts, table)
     if not matching:
         if not intents:
             raise ConfigError(
                 "the ledger has no unfinished DDL", remedy=Remedy("cli.list-ddls", "See `applier ddl list`"), ts=ts, table=table
             )
-        remedy = Remedy("cli.show-unfinished-ddls", "The unfinished ones are: " + "; ".join(map(_named, intents)))
+        remedy = Remedy("cli.show-unfinished-ddls", "The unfinished ones are: " + "; ".join(map(named, intents)))
         raise ConfigError("no unfinished DDL has this timestamp and table", remedy=remedy, ts=ts, table=table)
     if len(matching) > 1:
-        remedy = Remedy("cli.choose-unfinished-ddl", "Choose one with --ts and --table: " + "; ".join(map(_named, matching)))
+        remedy = Remedy("cli.choose-unfinished-ddl", "Choose one with --ts and --table: " + "; ".join(map(named, matching)))
         raise NeedsOperator(f"{count(len(matching), 'DDL')} are unfinished", remedy=remedy)
     return matching[0]
 
 
-def _named(entry: LedgerEntry) -> str:
-    return f"--ts {timeline_in_use().text(entry.ddl.commit_ts)} --table {entry.ddl.name}"
+def _named(entry: LedgerEntry, timeline: Timeline) -> str:
+    return f"--ts {timeline.text(entry.ddl.commit_ts)} --table {entry.ddl.name}"
 
 
 def open_sink_of(settings: Config) -> Sink:
@@ -153,13 +161,13 @@ def _ledger(sink: Sink) -> Sequence[LedgerEntry]:
         raise FatalSinkError(error.message, remedy=remedy, **error.facts) from error
 
 
-def _skip_unread(sink: Sink, ts: Ts, table: str) -> None:
+def _skip_unread(known: KnownSink, ts: Ts, table: str) -> None:
     """Record a DDL before it is read: whatever statement comes with this timestamp and table will not run."""
     # A statement of a session without a schema, which could not be read, has no name at all.
     name = TableName("", "") if table == "." else parse_table(table)
     ddl = DdlEvent(commit_ts=ts, schema=name.schema, table=name.table, query=SKIPPED_UNREAD, ddl_type=0)
-    write_skipped(sink, ddl, DdlIdentity(ts, name.fold(), None))
-    print_line(f"skipped: the DDL of {name} at ts {timeline_in_use().text(ts)} will not run")
+    write_skipped(known.sink, ddl, DdlIdentity(ts, name.fold(), None))
+    print_line(f"skipped: the DDL of {name} at ts {known.timeline.text(ts)} will not run")
 
 
 def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
@@ -177,11 +185,12 @@ def write_skipped(sink: Sink, ddl: DdlEvent, key: DdlIdentity) -> None:
     sink.bookkeeping.note_skipped_ddl(key, f"{SKIPPED_BY}{operator()}")
 
 
-def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | None) -> None:
+def _resolve(known: KnownSink, ts: int | None, table: str | None, state: DdlState | None) -> None:
     """Settle one intent as the replica's owner: a run that is alive could settle it at the same time (Fenced, exit 5)."""
+    sink, timeline = known
     sink.migrate()
     sink.acquire()
-    entry = unfinished(sink.bookkeeping.ledger(), ts, table)
+    entry = unfinished(sink.bookkeeping.ledger(), ts, table, timeline)
     ddl = entry.ddl
     matched = sink.bookkeeping.resolve_ddl(Ts(ddl.commit_ts), ddl.schema, ddl.table, state)
     # The update names the state that it expects: a run that ended just now may have settled the DDL itself.
@@ -194,4 +203,4 @@ def _resolve(sink: Sink, ts: int | None, table: str | None, state: DdlState | No
         )
     if state is DdlState.SKIPPED:
         sink.bookkeeping.note_skipped_ddl(entry.identity, f"{SKIPPED_BY}{operator()}{AFTER_BEGIN}")
-    print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")
+    print_line(f"{'will run again' if state is None else state}: {one_line(ddl.query)} (ts {timeline.text(ddl.commit_ts)})")

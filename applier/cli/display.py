@@ -20,10 +20,10 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.output import DEFAULT_CONFIG, command_line, fact
-from applier.model.timeline import Timeline
+from applier.model.timeline import DIGITS, Timeline
 from applier.telemetry.activity import DDL, FAILING, PAUSED, STREAM
 from applier.telemetry.failing import Failing
-from applier.telemetry.log import LOGGER_NAME, spelled, timeline_in_use
+from applier.telemetry.log import LOGGER_NAME, spelled
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, SilentObserver
 from applier.telemetry.run_state import RunState
@@ -135,9 +135,11 @@ class PlainObserver:
         self._now = now
         self._shown_at: float | None = None
         self._ddl = self._shown_ddl = ""
+        self._timeline = DIGITS
 
     def update(self, state: RunState) -> None:
         """Print a DDL when it begins, and the state if the last line is old enough."""
+        self._timeline = state.timeline
         # Another run may own the replica: it is shown when this one does.
         if state.epoch is None:
             return
@@ -156,7 +158,7 @@ class PlainObserver:
         if event is LogEvent.DDL_APPLIED and facts.get("query") == self._shown_ddl:
             facts = {name: value for name, value in facts.items() if name != "query"}
         if not _is_logged(event):
-            self._line(note_line(event, facts, timeline_in_use()))
+            self._line(note_line(event, facts, self._timeline))
 
     def _line(self, text: str) -> None:
         # A statement or a cause may contain [brackets], which Rich would take for markup.
@@ -176,7 +178,7 @@ class LiveObserver:
     def note(self, event: LogEvent, /, **facts: Any) -> None:
         """Print above the display, unless the log does."""
         if not _is_logged(event):
-            self._console.print(note_line(event, facts, timeline_in_use()), markup=False, highlight=False)
+            self._console.print(note_line(event, facts, self._state.timeline), markup=False, highlight=False)
 
     def render(self) -> RenderableType:
         """Draw the newest state, as it is now."""

@@ -23,13 +23,12 @@ from applier.cli.inspected import (
 from applier.cli.option import AsJson, ConfigPath, LogGtid, LogPosition, read_config, source_kit, tso
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, stderr_console
 from applier.config import Config
-from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
+from applier.model.errors import ConfigError, NeedsOperator, ProtocolError, errors_spelled_by
 from applier.model.position import Stream
 from applier.model.remedy import Remedy
 from applier.sources.kit import Records, SourceKit
 from applier.sources.peek import PeekChoice, follow, present_ranges, read_range
 from applier.sources.port import Source
-from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import count
 
 __all__ = ["Inspected", "as_lines", "as_objects", "decode", "inspect", "read"]
@@ -86,8 +85,9 @@ def inspect(  # noqa: PLR0913 - one option each
 
 
 def _show(settings: Config, inspection: Inspection, as_json: bool) -> None:  # noqa: FBT001 - the option's value
-    of_log = not source_kit(settings).has_partitions
-    table, unreadable, records = EventTable.of_terminal(of_log=of_log), 0, 0
+    kit = source_kit(settings)
+    of_log = not kit.has_partitions
+    table, unreadable, records = EventTable.of_terminal(kit.timeline(), of_log=of_log), 0, 0
     left_out: dict[Stream, bool] = {}
     write = _write_objects if as_json else _lines_of(table)
     try:
@@ -145,7 +145,8 @@ def read_shown(
     """Yield what is shown, stream by stream. ``left_out`` gets the streams that have more than ``limit``."""
     kit = source_kit(settings).with_patience(patience_s)
     # What the selection excludes stops no run, and no look at a log either.
-    with kit.open(None if kit.has_partitions else kit.decoder(settings.source.selection())) as source:
+    decoder = None if kit.has_partitions else kit.decoder(settings.source.selection())
+    with errors_spelled_by(kit.timeline()), kit.open(decoder) as source, errors_spelled_by(source.timeline):
         decoded = partial(_decoded, kit, source, inspection)
         ranges = present_ranges(source, inspection.choice)
         is_tail = inspection.follows and inspection.choice.start is None and inspection.choice.since_ms is None
@@ -171,6 +172,4 @@ def _first(found: Iterator[Inspected], stream: Stream, inspection: Inspection, l
 
 
 def _decoded(kit: SourceKit, source: Source, inspection: Inspection, records: Records) -> Iterator[Inspected]:
-    # Errors about records name their positions as the source does.
-    use_timeline(source.timeline)
     return decode(source.decoder, inspection.records(records), kit.origin_of(source))

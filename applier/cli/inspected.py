@@ -18,12 +18,12 @@ from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEve
 from applier.model.position import Place, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import is_asked_for
-from applier.model.timeline import moment_of
+from applier.model.timeline import DIGITS, Timeline, moment_of
 from applier.model.topic_name import is_named
 from applier.sources.kit import AskedRecords, OriginOf, RecordOrigin, Records
 from applier.sources.peek import PeekChoice
 from applier.sources.port import Decoder, Record
-from applier.telemetry.log import timeline_in_use, utc_text
+from applier.telemetry.log import utc_text
 from applier.telemetry.wording import count, one_line, time_text
 
 KEY_ONLY: Final = "  (handle key only)"
@@ -66,7 +66,7 @@ def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
             yield event_to_json(event) | where
 
 
-def as_lines(inspected: Inspected) -> Iterator[str]:
+def as_lines(inspected: Inspected, timeline: Timeline) -> Iterator[str]:
     """Return the events as lines for people: position, time of the ts, kind, table, key."""
     if isinstance(inspected.content, ProtocolError | NeedsOperator):
         yield f"{inspected.place}  {unreadable_text(inspected.content)}"
@@ -74,7 +74,7 @@ def as_lines(inspected: Inspected) -> Iterator[str]:
         yield f"{inspected.place}  no events"
     else:
         for event in inspected.content:
-            yield f"{inspected.place}  {_line(event)}"
+            yield f"{inspected.place}  {_line(event, timeline)}"
 
 
 def unreadable_text(error: ProtocolError | NeedsOperator) -> str:
@@ -82,16 +82,16 @@ def unreadable_text(error: ProtocolError | NeedsOperator) -> str:
     return f"unreadable ({error.facts.get('kind')}): {one_line(error.message)}"
 
 
-def _line(event: Event) -> str:
+def _line(event: Event, timeline: Timeline) -> str:
     match event:
         case RowEvent():
-            return f"{time_text(event.commit_ts, timeline_in_use())}  {event.operation:8}  {table_text(event)}  {row_text(event)}"
+            return f"{time_text(event.commit_ts, timeline)}  {event.operation:8}  {table_text(event)}  {row_text(event)}"
         case DdlEvent():
-            return f"{time_text(event.commit_ts, timeline_in_use())}  ddl       {table_text(event)}  {one_line(event.query)}"
+            return f"{time_text(event.commit_ts, timeline)}  ddl       {table_text(event)}  {one_line(event.query)}"
         case ResolvedEvent():
-            return f"{time_text(event.ts, timeline_in_use())}  resolved"
+            return f"{time_text(event.ts, timeline)}  resolved"
         case AdminEvent():
-            return f"{time_text(event.ts, timeline_in_use())}  admin     {count(event.partition, 'partition')}"
+            return f"{time_text(event.ts, timeline)}  admin     {count(event.partition, 'partition')}"
         case _:
             assert_never(event)
 
@@ -150,16 +150,18 @@ class EventTable:
     place_width: int = 0
     of_log: bool = False
     """Whether the events are a binlog's: positions are ``FILE:POSITION``, and GTIDs stand where a topic's events have their TSO."""
+    timeline: Timeline = DIGITS
+    """What timestamps mean, of events whose record does not name its transaction."""
     _table_width: int = 12
     _date: str = ""
     _colours: bool = field(default=False)
 
     @classmethod
-    def of_terminal(cls, place_width: int = 0, *, of_log: bool = False) -> "EventTable":
+    def of_terminal(cls, timeline: Timeline, *, of_log: bool = False) -> "EventTable":
         """Make the table for the present standard output."""
         is_terminal = sys.stdout.isatty()
         width = os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal else None
-        return cls(width or None, place_width, of_log, _colours=is_terminal and not os.environ.get("NO_COLOR"))
+        return cls(width or None, of_log=of_log, timeline=timeline, _colours=is_terminal and not os.environ.get("NO_COLOR"))
 
     @property
     def _is_narrow(self) -> bool:
@@ -176,13 +178,13 @@ class EventTable:
         place = str(inspected.place) if origin is None else origin.position
         if isinstance(inspected.content, ProtocolError | NeedsOperator):
             ts = inspected.content.facts.get("commit_ts")
-            yield from self._of_event(_when(origin, ts), "error", place, "", unreadable_text(inspected.content))
+            yield from self._of_event(_when(origin, ts, self.timeline), "error", place, "", unreadable_text(inspected.content))
         elif not inspected.content:
-            yield from self._of_event(_when(origin, None), "-", place, "", "no events")
+            yield from self._of_event(_when(origin, None, self.timeline), "-", place, "", "no events")
         else:
             for event in inspected.content:
                 ts = event.ts if isinstance(event, ResolvedEvent | AdminEvent) else event.commit_ts
-                yield from self._of_event(_when(origin, ts), *_cells(event, place))
+                yield from self._of_event(_when(origin, ts, self.timeline), *_cells(event, place))
 
     def _of_event(self, when: tuple[str, str], operation: str, place: str, table: str, text: str) -> Iterator[str]:
         time, ts = when
@@ -210,11 +212,11 @@ class EventTable:
         return line if self.width is None or len(line) <= self.width else line[: self.width - 1] + "…"
 
 
-def _when(origin: RecordOrigin | None, ts: int | None) -> tuple[str, str]:
+def _when(origin: RecordOrigin | None, ts: int | None, timeline: Timeline) -> tuple[str, str]:
     """Return an event's time, and its TSO or its GTID."""
     if origin is not None:
         return utc_text(moment_of(origin.time_ms)), origin.gtid
-    return ("", "") if ts is None else (time_text(Ts(ts), timeline_in_use()), str(ts))
+    return ("", "") if ts is None else (time_text(Ts(ts), timeline), str(ts))
 
 
 def _cells(event: Event, place: str) -> tuple[str, str, str, str]:

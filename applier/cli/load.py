@@ -12,7 +12,7 @@ from applier.dump.into_sink import LoadOptions, LoadResult, load_dump
 from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
-from applier.telemetry.log import timeline_in_use
+from applier.model.timeline import Timeline
 from applier.telemetry.wording import count, named_text
 
 Directory = Annotated[
@@ -84,11 +84,11 @@ def _print_result(config: Path, result: LoadResult, *, as_json: bool) -> None:
         print_line(
             f"FLOAT columns, which dumps write with six digits: {', '.join(result.floats)}. `applier verify --fix-sql FILE` writes the rest"
         )
-    _print_next(config, result.start_ts)
+    _print_next(config, result.start_ts, result.timeline)
 
 
 def _declare(config: Path, directory: Path | None, given: Ts | None, *, as_json: bool) -> None:
-    dump, tables = declare_loaded(read_config(config), directory, given)
+    dump, tables, timeline = declare_loaded(read_config(config), directory, given)
     if as_json:
         print_json({"start_ts": dump.start_ts, "declared": True, "empty": dump.is_empty, "tables": tables})
         return
@@ -98,9 +98,9 @@ def _declare(config: Path, directory: Path | None, given: Ts | None, *, as_json:
         print_line("recorded that the sink is loaded. Nothing was loaded or compared")
     else:
         print_line(f"recorded that the sink is loaded. It has all {count(tables, 'table')} of upstream; no rows were compared")
-    _print_next(config, dump.start_ts)
+    _print_next(config, dump.start_ts, timeline)
 
 
-def _print_next(config: Path, start_ts: Ts) -> None:
-    print_line(f"the replica begins at {named_text(start_ts, timeline_in_use())}")
+def _print_next(config: Path, start_ts: Ts, timeline: Timeline) -> None:
+    print_line(f"the replica begins at {named_text(start_ts, timeline)}")
     print_line(f"next: {command_line('check', config)}")

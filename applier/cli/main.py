@@ -24,7 +24,7 @@ from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, remedy_line, stderr_console
 from applier.model.errors import ApplierError
 from applier.model.timeline import DIGITS
-from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled, timeline_in_use, timeline_used
+from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled
 from applier.telemetry.log_event import LogEvent
 
 PROGRAM = "applier"
@@ -147,12 +147,6 @@ def main() -> None:
 def run(arguments: Sequence[str], commands: typer.Typer = app) -> int:
     """Run one of ``commands`` and return its exit code. Errors are printed on standard error."""
     answer_shells()
-    # Until a configuration names a source, which says what timestamps mean.
-    with timeline_used(DIGITS):
-        return _run(arguments, commands)
-
-
-def _run(arguments: Sequence[str], commands: typer.Typer) -> int:
     try:
         # Not standalone: the library would print errors in its own way and choose its own exit codes.
         code = _code(commands(args=list(arguments), prog_name="applier", standalone_mode=False))
@@ -185,15 +179,13 @@ def _is_debugging() -> bool:
 def _report(error: ApplierError, arguments: Sequence[str]) -> None:
     """Print what failed, where, and what to do; with ``--debug`` the traceback too."""
     # Here, where the positions are known as operators write them: the commands of the remedy take them, and the numbers too.
-    timeline = error.timeline or timeline_in_use()
+    timeline = error.timeline or DIGITS
     shown = spelled(error.facts, timeline)
     remedy = error.remedy_with(shown)
     if is_json():
         facts = {"error": type(error).__name__, "error_message": error.message, "exit_code": error.exit_code, "remedy": remedy}
-        with timeline_used(timeline):
-            logging.getLogger(LOGGER_NAME).error(
-                LogEvent.COMMAND_FAILED, extra=extra_of(error.facts) | facts, exc_info=error if _is_debugging() else None
-            )
+        extra = extra_of(error.facts, timeline) | facts
+        logging.getLogger(LOGGER_NAME).error(LogEvent.COMMAND_FAILED, extra=extra, exc_info=error if _is_debugging() else None)
         return
     console = stderr_console()
     if _is_debugging():

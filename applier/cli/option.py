@@ -5,15 +5,16 @@ Three options name one event. Positions: what timestamps mean, options that name
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
 from applier.config import Config, load_config, remove_from_environment
-from applier.model.errors import ConfigError, SinkError
+from applier.model.errors import ConfigError, SinkError, errors_spelled_by
 from applier.model.events import TableName
 from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
 from applier.model.rejected_event import EventPlace
@@ -24,7 +25,7 @@ from applier.sinks.progress import Progress
 from applier.sinks.registry import open_sink
 from applier.sources.factory import implausible, is_position, kit_of
 from applier.sources.kit import SourceKit
-from applier.telemetry.log import capture_stderr, use_format, use_timeline
+from applier.telemetry.log import capture_stderr, use_format
 from applier.telemetry.wording import time_text
 
 ConfigPath: TypeAlias = Annotated[
@@ -91,7 +92,6 @@ def read_config(path: Path) -> Config:
     # At once: Spark's JVM and Python workers inherit the environment, which may hold the sink's password.
     remove_from_environment(os.environ)
     use_format(config.log.format)
-    use_timeline(kit_of(config.source_settings()).timeline())
     if config.log.format == "json":
         capture_stderr()
     return config
@@ -175,18 +175,29 @@ def source_kit(settings: Config) -> SourceKit:
     return kit_of(settings.source_settings())
 
 
-def use_places_of(settings: Config, sink: Sink) -> None:
-    """Show positions from now on as the replica knows them: of a binlog, under the names of its files."""
+class KnownSink(NamedTuple):
+    """The open sink of a replica, and what its timestamps mean: of a binlog, positions under the names of its files."""
+
+    sink: Sink
+    timeline: Timeline
+
+
+@contextmanager
+def known_sink(settings: Config, *, migrates: bool = False) -> Iterator[KnownSink]:
+    """Open the sink of a configuration. Errors of the block name positions as the replica does."""
     kit = source_kit(settings)
-    if not kit.has_partitions:
-        use_timeline(kit.timeline(_stored(sink)))  # an error of the sink comes again with what is asked for next
+    with errors_spelled_by(kit.timeline()), open_sink(settings.sink_settings()) as sink:
+        if migrates:
+            sink.migrate()
+        # An error of the sink comes again with what is asked for next.
+        timeline = kit.timeline(None if kit.has_partitions else _stored(sink))
+        with errors_spelled_by(timeline):
+            yield KnownSink(sink, timeline)
 
 
-def named_record(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> Place:
+def named_record(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> tuple[Place, Timeline]:
     """Return the record that ``--position`` or ``--gtid`` names. ConfigError: no such transaction."""
-    place, timeline = source_kit(settings).place(position, gtid, None if progress is None else progress.source_state)
-    use_timeline(timeline)
-    return place
+    return source_kit(settings).place(position, gtid, None if progress is None else progress.source_state)
 
 
 def record_text(stream: Stream, offset: Offset, timeline: Timeline) -> str:

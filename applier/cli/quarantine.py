@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,21 +10,21 @@ import typer
 
 from applier.cli import inspect
 from applier.cli.command_group import COMMANDS
-from applier.cli.ddl import open_sink_of
 from applier.cli.option import (
     AsJson,
     ConfigPath,
     EventIndex,
+    KnownSink,
     LogPosition,
     RecordOffset,
     StreamName,
     event_text,
+    known_sink,
     named_record,
     parse_stream,
     read_config,
     record_text,
     source_kit,
-    use_places_of,
 )
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_json, print_line
 from applier.config import Config
@@ -31,12 +32,12 @@ from applier.model.errors import ConfigError, FatalSinkError
 from applier.model.position import Offset, Place
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.model.remedy import Remedy
+from applier.model.timeline import Timeline
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.assembly import decoder_for, tables_of_upstream
 from applier.sinks.port import Sink
 from applier.sinks.quarantine import QuarantineEntry
 from applier.sources.port import Record
-from applier.telemetry.log import timeline_in_use
 from applier.telemetry.wording import count, one_line, operator, printable, time_text
 
 quarantine = typer.Typer(help=COMMANDS["quarantine"])
@@ -53,11 +54,11 @@ def list_entries(
 ) -> None:
     """Show the events that need a decision."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        use_places_of(settings, sink)
-        entries = [entry for entry in _entries(sink) if everything or entry.event.state == "held"]
+    with known_sink(settings) as known:
+        entries = [entry for entry in _entries(known.sink) if everything or entry.event.state == "held"]
     if_none = "the quarantine is empty" if everything else "no quarantined event needs a decision"
-    print_entries(entries, as_object if as_json else None, as_lines, if_none)
+    write, timeline = partial(as_object, timeline=known.timeline), known.timeline
+    print_entries(entries, write if as_json else None, partial(as_lines, timeline=timeline), if_none)
 
 
 @quarantine.command("show")
@@ -73,22 +74,24 @@ def show(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> None:
     """Show one quarantined record, decoded as far as possible."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        entries = _chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)
+    with known_sink(settings) as known:
+        sink = known.sink
+        entries = _chosen(_entries(sink), _record(settings, known, stream, offset, position), event)
         record = sink.bookkeeping.quarantine.record(entries[0].event.place)
     # Both files are needed to decode the record elsewhere: the key holds the table, the value the images.
     if raw is not None:
         raw.write_bytes(record.value or b"")
         raw.with_name(f"{raw.name}.key").write_bytes(record.key or b"")
     if as_json:
-        print_json(_whole_object(entries, record, _decoded(settings, entries[0], record)))
+        decoded = _decoded(settings, entries[0], record)
+        print_json(_whole_object([as_object(entry, known.timeline) for entry in entries], record, decoded))
         return
     for entry in entries:
-        for line in as_whole_lines(entry):
+        for line in as_whole_lines(entry, known.timeline):
             print_line(line)
     print_line(f"record: a key of {_size(record.key)}, a value of {_size(record.value)}")
     for inspected in _decoded(settings, entries[0], record):
-        for line in inspect.as_lines(inspected):
+        for line in inspect.as_lines(inspected, known.timeline):
             print_line(f"    {line}")
 
 
@@ -103,10 +106,11 @@ def drop(
 ) -> None:
     """Settle an event without applying it. It stays in the history."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        for entry in _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event)):
+    with known_sink(settings) as known:
+        sink = known.sink
+        for entry in _undecided(_chosen(_entries(sink), _record(settings, known, stream, offset, position), event)):
             sink.bookkeeping.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
-            print_line(f"dropped: {event_text(entry.event.place, timeline_in_use())}")
+            print_line(f"dropped: {event_text(entry.event.place, known.timeline)}")
 
 
 @quarantine.command("retry")
@@ -120,16 +124,18 @@ def retry(
 ) -> None:
     """Apply an event now. Refused if a later event changed the same row."""
     settings = read_config(config)
-    with open_sink_of(settings) as sink, source_kit(settings).open(decoder_for(settings), tables=tables_of_upstream(settings)) as source:
-        entries = _undecided(_chosen(_entries(sink), _record(settings, sink, stream, offset, position), event))
+    opened = source_kit(settings).open(decoder_for(settings), tables=tables_of_upstream(settings))
+    with known_sink(settings) as known, opened as source:
+        sink = known.sink
+        entries = _undecided(_chosen(_entries(sink), _record(settings, known, stream, offset, position), event))
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()
         for entry in entries:
             rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.place)
-            print_line(f"applied: {event_text(entry.event.place, timeline_in_use())} ({count(rows, 'row')})")
+            print_line(f"applied: {event_text(entry.event.place, known.timeline)} ({count(rows, 'row')})")
 
 
-def as_object(entry: QuarantineEntry) -> dict[str, Any]:
+def as_object(entry: QuarantineEntry, timeline: Timeline) -> dict[str, Any]:
     """Return an entry for programs."""
     event = entry.event
     return {
@@ -137,9 +143,7 @@ def as_object(entry: QuarantineEntry) -> dict[str, Any]:
         "partition": event.place.stream.partition,
         "offset": event.place.offset,
         # Of a binlog, as --position takes it.
-        **(
-            {"position": record_text(event.place.stream, event.place.offset, timeline_in_use())} if timeline_in_use().spells_offsets else {}
-        ),
+        **({"position": record_text(event.place.stream, event.place.offset, timeline)} if timeline.spells_offsets else {}),
         "event": event.place.event if event.place.event >= 0 else None,
         "state": str(event.state),
         "commit_ts": event.commit_ts or None,
@@ -153,12 +157,12 @@ def as_object(entry: QuarantineEntry) -> dict[str, Any]:
     }
 
 
-def as_lines(entry: QuarantineEntry) -> list[str]:
+def as_lines(entry: QuarantineEntry, timeline: Timeline) -> list[str]:
     """Return an entry for people."""
     event = entry.event
     what = f"{event.schema}.{event.table}  {event.key}" if event.schema else "unknown"
     lines = [
-        f"{event_text(event.place, timeline_in_use())}  {time_text(event.commit_ts, timeline_in_use())}  {event.state:8}  {one_line(what)}",
+        f"{event_text(event.place, timeline)}  {time_text(event.commit_ts, timeline)}  {event.state:8}  {one_line(what)}",
         f"    {one_line(event.error)}",
     ]
     if entry.settled_at is not None:
@@ -166,19 +170,19 @@ def as_lines(entry: QuarantineEntry) -> list[str]:
     return lines
 
 
-def as_whole_lines(entry: QuarantineEntry) -> list[str]:
+def as_whole_lines(entry: QuarantineEntry, timeline: Timeline) -> list[str]:
     """Return an entry for people, with all of its error and of its key."""
-    first, _, *rest = as_lines(entry)
+    first, _, *rest = as_lines(entry, timeline)
     event = entry.event
     key = [f"    key: {printable(event.key)}"] if event.key else []
     error = [printable(line.expandtabs()) for line in event.error.splitlines()] or [""]
     return [first, *key, f"    error: {error[0]}", *(f"           {line}" for line in error[1:]), *rest]
 
 
-def _whole_object(entries: Sequence[QuarantineEntry], record: KeptRecord, decoded: Sequence[inspect.Inspected]) -> dict[str, Any]:
+def _whole_object(entries: Sequence[dict[str, Any]], record: KeptRecord, decoded: Sequence[inspect.Inspected]) -> dict[str, Any]:
     events = [value for inspected in decoded for value in inspect.as_objects(inspected)]
     return {
-        "entries": [as_object(entry) for entry in entries],
+        "entries": entries,
         # Base64: what is quarantined is often no text at all.
         "key_b64": _b64(record.key),
         "value_b64": _b64(record.value),
@@ -199,11 +203,10 @@ def _size(data: bytes | None) -> str:
     return "nothing" if data is None else count(len(data), "byte")
 
 
-def _record(settings: Config, sink: Sink, stream: str | None, offset: int | None, position: str | None) -> Place:
+def _record(settings: Config, known: KnownSink, stream: str | None, offset: int | None, position: str | None) -> Place:
     """Return the record that the options name. ConfigError if they name none."""
-    use_places_of(settings, sink)
     if position is not None and stream is None and offset is None:
-        return named_record(settings, position, None, sink.load())
+        return named_record(settings, position, None, known.sink.load())[0]
     if stream is not None and offset is not None and position is None:
         return Place(parse_stream(stream), Offset(offset))
     raise ConfigError(

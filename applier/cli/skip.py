@@ -6,6 +6,7 @@ as with ``applier ddl skip``: its copies on other partitions and later replays n
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -21,6 +22,7 @@ from applier.cli.option import (
     LogGtid,
     LogPosition,
     OfTable,
+    known_sink,
     named_record,
     parse_stream,
     parse_table,
@@ -29,17 +31,17 @@ from applier.cli.option import (
     refuse_future,
     source_kit,
     ts_of_text,
-    use_places_of,
 )
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_line
 from applier.config import Config
 from applier.ddl import identity, same_ddl
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, errors_spelled_by
 from applier.model.events import DdlEvent, DdlIdentity, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace
 from applier.model.remedy import Remedy
 from applier.model.segment import is_past
+from applier.model.timeline import Timeline
 from applier.model.topic_name import is_named
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
@@ -47,7 +49,7 @@ from applier.sinks.progress import Progress
 from applier.sinks.quarantine import SkipRule
 from applier.sources.peek import PeekChoice, peek
 from applier.sources.port import Decoder, Placed, Record, Source, Unplaced
-from applier.telemetry.log import timeline_in_use, use_timeline, utc_text
+from applier.telemetry.log import utc_text
 from applier.telemetry.wording import count, one_line, operator, option_and_time, printable
 
 SEE: Final = Remedy("cli.list-skips", "See `applier skip list`")
@@ -111,30 +113,30 @@ def as_object(found: Skipped) -> dict[str, Any]:
     }
 
 
-def as_lines(found: Skipped) -> list[str]:
+def as_lines(found: Skipped, timeline: Timeline) -> list[str]:
     """Return one of them for people: what, whether the replica has passed it, and who has decided it."""
     state = "passed " if found.is_passed else "waiting"
     when = f" at {utc_text(found.at)}" if found.at is not None else ""
     who = f"by {found.by}{when}" if found.by else "by [ddl] in the configuration"
-    return [f"{state}  {_what(found)}", f"    {who}"]
+    return [f"{state}  {_what(found, timeline)}", f"    {who}"]
 
 
-def _what(found: Skipped) -> str:
+def _what(found: Skipped, timeline: Timeline) -> str:
     if found.entry is not None:
         ddl = found.entry.ddl
-        return f"{_at(ddl.commit_ts, str(ddl.name))}  {one_line(ddl.query)}"
+        return f"{_at(ddl.commit_ts, str(ddl.name), timeline)}  {one_line(ddl.query)}"
     rule = found.rule
     if rule is None or rule.place is None:
         ts = rule.commit_ts if rule is not None else Ts(0)
-        return f"{_at(ts, None if rule is None or rule.table is None else str(rule.table))}  all events"
+        return f"{_at(ts, None if rule is None or rule.table is None else str(rule.table), timeline)}  all events"
     event = f" --event {rule.place.event}" if rule.place.event >= 0 else ""
-    if timeline_in_use().spells_offsets:
-        return f"--position {option_and_time(Ts(rule.place.offset), timeline_in_use())[0]}{event}"
+    if timeline.spells_offsets:
+        return f"--position {option_and_time(Ts(rule.place.offset), timeline)[0]}{event}"
     return f"--stream {rule.place.stream} --offset {rule.place.offset}{event}"
 
 
-def _at(ts: Ts, table: str | None) -> str:
-    named, when = option_and_time(ts, timeline_in_use())
+def _at(ts: Ts, table: str | None, timeline: Timeline) -> str:
+    named, when = option_and_time(ts, timeline)
     options = f"--ts {named}" if table is None else f"--ts {named} --table {printable(table)}"
     return f"{options}  {when}" if when else options
 
@@ -238,8 +240,11 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
     choice = _choice(stream, offset, event, ts, table, (position, gtid))
     if choice.position is not None or choice.gtid is not None:
         settings = read_config(config)
-        place = named_record(settings, choice.position, choice.gtid, _progress(settings))
-        skip_place(settings, place.stream, place.offset, choice.event)
+        with known_sink(settings, migrates=True) as known:
+            progress = known.sink.load()
+        place, timeline = named_record(settings, choice.position, choice.gtid, progress)
+        with errors_spelled_by(timeline):
+            skip_place(settings, place.stream, place.offset, choice.event)
     elif choice.stream is not None:
         skip_place(read_config(config), choice.stream, choice.offset, choice.event)
     else:
@@ -288,11 +293,10 @@ def list_skipped(config: ConfigPath = DEFAULT_CONFIG, *, as_json: AsJson = False
     "passed": the replica is beyond it. "waiting": it is still to come, and applier skip undo can undo it.
     """
     settings = read_config(config)
-    with open_sink_of(settings) as sink:
-        sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
-        use_places_of(settings, sink)
-        found = skipped(sink)
-    print_entries(found, as_object if as_json else None, as_lines, "nothing is skipped")
+    with known_sink(settings) as known:
+        known.sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
+        found = skipped(known.sink)
+    print_entries(found, as_object if as_json else None, partial(as_lines, timeline=known.timeline), "nothing is skipped")
 
 
 @skip.command("undo")
@@ -311,11 +315,10 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
     Give the options that applier skip list shows.
     """
     choice, settings = _choice(stream, offset, event, ts, table, (position, None)), read_config(config)
-    with open_sink_of(settings) as sink:
+    with known_sink(settings) as (sink, timeline):
         sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
-        use_places_of(settings, sink)
         if choice.position is not None:
-            place = named_record(settings, choice.position, None, sink.load())
+            place, _ = named_record(settings, choice.position, None, sink.load())
             found = chosen_by_position(sink, place.stream, place.offset, choice.event)
         elif choice.stream is not None:
             found = chosen_by_position(sink, choice.stream, choice.offset, choice.event)
@@ -330,7 +333,7 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
                 sink.bookkeeping.quarantine.remove_skip_rule(one.rule)
             elif one.entry is not None:
                 sink.bookkeeping.forget_skipped_ddl(one.entry.identity)
-            print_line(f"not skipped any more: {as_lines(one)[0].partition('  ')[2]}; {AT_NEXT_START}")
+            print_line(f"not skipped any more: {as_lines(one, timeline)[0].partition('  ')[2]}; {AT_NEXT_START}")
 
 
 def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | None) -> None:
@@ -340,21 +343,21 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     _check_topic(settings, stream)
     kit = source_kit(settings)
     with kit.open(kit.decoder(settings.source.selection())) as source:
-        record, decoder = _record(source, stream, offset, event), source.decoder
+        record, decoder, timeline = _record(source, stream, offset, event), source.decoder, source.timeline
         origin_of = kit.origin_of(source)
-        use_timeline(source.timeline)
-    events = _events(decoder, stream, record, event)
+    with errors_spelled_by(timeline):
+        events = _events(decoder, stream, record, event)
     ddls = {index: ddl for index, found in events.items() if (ddl := _ddl_of(found)) is not None}
     for ddl in ddls.values():
-        _skip_ddl(settings, ddl)
+        _skip_ddl(settings, ddl, timeline)
     # For a readable DDL the ledger's entry is enough. A listener skips anything else only by a rule.
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
             sink.bookkeeping.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
-    print_line(f"skipped: {record_text(stream, offset, timeline_in_use())}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
+    print_line(f"skipped: {record_text(stream, offset, timeline)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode(decoder, [(stream, record)], origin_of):
-        for line in inspect.as_lines(shown):
+        for line in inspect.as_lines(shown, timeline):
             print_line(f"    {line}")
 
 
@@ -368,31 +371,30 @@ def _ddl_of(found: Placed | Unplaced) -> DdlEvent | None:
     return DdlEvent(commit_ts=head.ts, schema=head.name.schema, table=head.name.table, query=SKIPPED_UNREAD, ddl_type=0)
 
 
-def _skip_ddl(settings: Config, ddl: DdlEvent) -> None:
+def _skip_ddl(settings: Config, ddl: DdlEvent, timeline: Timeline) -> None:
     """Write a DDL into the ledger as skipped. The sink is opened for this alone, because writing needs the replica's lock."""
     key = DdlIdentity(ddl.commit_ts, ddl.name.fold(), None) if ddl.query == SKIPPED_UNREAD else identity(ddl)
     with open_sink_of(settings) as sink:
         # A run may have begun the DDL: its entry is settled, not doubled.
         known = [entry for entry in sink.bookkeeping.ledger() if same_ddl(entry.identity, key)]
         if known and not known[0].state.is_open:
-            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")
+            print_line(f"already {known[0].state}: {one_line(known[0].ddl.query)} (ts {timeline.text(ddl.commit_ts)})")
             return
         write_skipped(sink, ddl, known[0].identity if known else key)
-    print_line(f"skipped: {one_line(ddl.query)} (ts {timeline_in_use().text(ddl.commit_ts)})")
+    print_line(f"skipped: {one_line(ddl.query)} (ts {timeline.text(ddl.commit_ts)})")
 
 
 def skip_time(settings: Config, given: str, table: str | None, *, accept_future: bool) -> None:
     """Settle an unfinished or missed DDL in the ledger; else store a rule that skips all events with this timestamp."""
     if not accept_future and given.isdecimal():
         refuse_future(Ts(int(given)), source_kit(settings).timeline())
-    with open_sink_of(settings) as sink:
-        sink.migrate()
-        use_places_of(settings, sink)
+    with known_sink(settings, migrates=True) as known:
+        sink, timeline = known
         ts = ts_of_text(settings, given, sink) or Ts(0)
         progress = sink.load()
         is_over = progress is not None and is_past(ts, progress.checkpoint_ts)
         if is_unfinished(sink.bookkeeping.ledger(), ts) or (is_over and table is not None):
-            skip_by_time(sink, ts, table)
+            skip_by_time(known, ts, table)
             return
         # Below the checkpoint nothing is read again, except DDLs that were missed.
         if is_over:
@@ -403,21 +405,22 @@ def skip_time(settings: Config, given: str, table: str | None, *, accept_future:
             )
         name = None if table is None else parse_table(table).fold()
         sink.bookkeeping.quarantine.add_skip_rule(SkipRule(decided_by=operator(), commit_ts=ts, table=name))
-    named, when = option_and_time(ts, timeline_in_use())
+    named, when = option_and_time(ts, timeline)
     at = f"{named} ({when})" if when else named
     print_line(f"skipped: everything at ts {at}{f' of {table}' if table else ''}; {AT_NEXT_START}")
 
 
 def _check_not_passed(settings: Config, stream: Stream, offset: Offset) -> None:
-    progress = _progress(settings)
-    position = progress.positions.get(stream) if progress is not None else None
-    if position is not None and offset < position.next_offset:
-        raise ConfigError(
-            "the replica has already passed this record",
-            remedy=Remedy("cli.skip-unread-records", "Skip only records that the replica has not read past"),
-            offset=offset,
-            next=position.next_offset,
-        )
+    with known_sink(settings, migrates=True) as known:
+        progress = known.sink.load()
+        position = progress.positions.get(stream) if progress is not None else None
+        if position is not None and offset < position.next_offset:
+            raise ConfigError(
+                "the replica has already passed this record",
+                remedy=Remedy("cli.skip-unread-records", "Skip only records that the replica has not read past"),
+                offset=offset,
+                next=position.next_offset,
+            )
 
 
 def _check_topic(settings: Config, stream: Stream) -> None:
@@ -426,13 +429,6 @@ def _check_topic(settings: Config, stream: Stream) -> None:
             f"{stream.topic} is not in source.topics",
             remedy=Remedy("cli.list-topics-to-skip", f"The topics are: {', '.join(settings.source.topics)}"),
         )
-
-
-def _progress(settings: Config) -> Progress | None:
-    with open_sink_of(settings) as sink:
-        sink.migrate()
-        use_places_of(settings, sink)
-        return sink.load()
 
 
 def _record(source: Source, stream: Stream, offset: Offset, event: int | None) -> Record:

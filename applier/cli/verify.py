@@ -21,7 +21,7 @@ from applier.config import Config
 from applier.config.section import Consistency
 from applier.database.address import BadAddress
 from applier.database.tls import Tls, TlsMode
-from applier.model.errors import ConfigError, NeedsOperator
+from applier.model.errors import ConfigError, NeedsOperator, errors_spelled_by
 from applier.model.events import TableName
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
@@ -220,7 +220,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
         rows_in_flight=_patience(settings) if rows_in_flight else None,
         fix_sql=fix_sql,
     )
-    with watcher_for(stderr_console(), silent=as_json) as watcher:
+    with errors_spelled_by(task.timeline), watcher_for(stderr_console(), silent=as_json) as watcher:
         report = perform(task, watcher)
     if as_json:
         print_json(as_object(report))

@@ -19,17 +19,17 @@ from applier.dump.definitions import Definitions
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loading import DumpLoad
 from applier.dump.numbering import check_files
-from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, errors_spelled_by
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
+from applier.model.timeline import Timeline
 from applier.sinks.dump_loader import DumpLoader
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink
 from applier.sources.changefeed import METADATA_FILES
 from applier.sources.factory import kit_of
-from applier.telemetry.log import use_timeline
 from applier.telemetry.wording import named_some, operator
 
 LOADER: Final = "applier"
@@ -58,6 +58,7 @@ class LoadResult:
     """What was loaded."""
 
     start_ts: Ts
+    timeline: Timeline
     tables: int
     files: int
     rows: int
@@ -71,12 +72,13 @@ class LoadResult:
 def load_dump(config: Config, directory: Path, options: LoadOptions, note: Callable[[str], None]) -> LoadResult:
     """Load the dump. ConfigError, NeedsOperator or SinkError with a remedy; after a SinkError the sink may hold a part of it."""
     directory = directory.resolve()
-    inventory, start_ts = _chosen(config, inventory_of(directory)), starting_ts_of(config, directory, options.start_ts)
+    inventory = _chosen(config, inventory_of(directory))
+    start_ts, timeline = kit_of(config.source_settings()).start_of_dump(directory, options.start_ts, Ts(config.source.start_ts))
     check_complete(inventory, options.threads)
     counts = check_files(directory, inventory, accept_missing=options.accept_missing_files)
     if not options.accept_file_times:
         check_file_times(directory, inventory)
-    with open_sink(config.sink_settings(retries=2)) as sink:
+    with errors_spelled_by(timeline), open_sink(config.sink_settings(retries=2)) as sink:
         check_replica(sink, directory, overwrite=options.overwrite)
         loader, (tables, views) = config.sink.kit.loader(config.sink_settings()), _target_names(config, inventory)
         found = [] if options.overwrite else loader.present([*tables, *views])
@@ -92,6 +94,7 @@ def load_dump(config: Config, directory: Path, options: LoadOptions, note: Calla
         sink.bookkeeping.loaded_dump.end()
     return LoadResult(
         start_ts=start_ts,
+        timeline=timeline,
         tables=len(set(tables)),
         files=len(inventory.files),
         rows=sum(progress.rows.values()),
@@ -146,14 +149,6 @@ def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]
             remedy=Remedy("dump.load-with-overwrite", "Dump again, then load with --overwrite"),
             wrong_rows=named_some(wrong),
         )
-
-
-def starting_ts_of(config: Config, directory: Path, given: Ts | None) -> Ts:
-    """Return the timestamp of the dump. ConfigError: no file tells it, or two tell different ones."""
-    start_ts, timeline = kit_of(config.source_settings()).start_of_dump(directory, given, Ts(config.source.start_ts))
-    # Messages about the position name its file from now on.
-    use_timeline(timeline)
-    return start_ts
 
 
 def check_file_times(directory: Path, inventory: Inventory) -> None:

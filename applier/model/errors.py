@@ -4,7 +4,8 @@ An error's class says what may be done about it: try again, reload the state fro
 whose docstring describes the situation; the message says what failed, the remedy what an operator does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from applier.model.failure import FailureKind, RecordFault
@@ -21,7 +22,7 @@ class ApplierError(Exception):
 
     exit_code: int = 1
     timeline: Timeline | None = None
-    """What the timestamps among the facts mean: of an error that has ended a run. None: what they mean to the command that shows it."""
+    """What the timestamps among the facts mean, as ``errors_spelled_by`` says. None: nothing is known but their digits."""
 
     def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: FailureKind | None = None, **facts: Any) -> None:
         super().__init__(message)
@@ -56,6 +57,16 @@ class ApplierError(Exception):
 
 def _rebuild(kind: type[ApplierError], message: str, remedy: Remedy, facts: dict[str, Any]) -> ApplierError:
     return kind(message, remedy=remedy, **facts)
+
+
+@contextmanager
+def errors_spelled_by(timeline: Timeline) -> Iterator[None]:
+    """Have the positions in errors of the block shown as ``timeline`` spells them. An inner block, which knows more, goes first."""
+    try:
+        yield
+    except ApplierError as error:
+        error.timeline = error.timeline or timeline
+        raise
 
 
 class InvariantViolation(ApplierError):

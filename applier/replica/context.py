@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Final, Generic, TypeVar
@@ -128,8 +127,7 @@ class Lane(Generic[T]):
     def start(self, work: Callable[[], T]) -> None:
         """Begin work. The result of the work before must have been taken."""
         self._began_s = time.monotonic()
-        # The work belongs to the caller's run: its log lines show timestamps as that run's source means them.
-        self._work = self._pool.submit(copy_context().run, work)
+        self._work = self._pool.submit(work)
 
     def result(self) -> T:
         """Wait for the work, and return or raise what it has given."""

@@ -258,7 +258,6 @@ class ReplicaState:
         self.quarantine = QuarantineRules(components.sink.bookkeeping.quarantine, unreadable=settings.quarantined.unreadable)
         self.recovery = Recovery()
         self._positions = StoredPositions()
-        self.timeline = components.source.timeline
         self.contents: dict[RangeId, RangeContent] = {}
         """What the cached ranges hold."""
         self.repeats = RepeatLog()

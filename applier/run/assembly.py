@@ -10,7 +10,7 @@ from applier.config import Config
 from applier.config.section import Consistency, DeclaredDispatcher, Keyless, OnRejectedEvent
 from applier.coordinator import Policy
 from applier.coordinator.policy import RowPolicy
-from applier.model.errors import ApplierError
+from applier.model.errors import errors_spelled_by
 from applier.model.position import NO_TS, Listing, Ts
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import UpstreamTables
@@ -28,7 +28,6 @@ from applier.spark.runner import SparkRunner
 from applier.spark.session import refuse_started_speculation, start_context, submitted_master
 from applier.telemetry.activity import LISTING, LOADING, LOCKING, OPENING
 from applier.telemetry.failing import Side
-from applier.telemetry.log import timeline_used
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import Watcher
@@ -110,19 +109,18 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 @contextmanager
 def open_components(config: Config, settings: SourceSettings, sink_settings: SinkSettings, watcher: Watcher) -> Iterator[Components]:
     """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
+    kit = kit_of(settings)
     with (
-        kit_of(settings).open(decoder_for(config), zone_of_sessions(config), tables_of_upstream(config)) as source,
+        errors_spelled_by(kit.timeline()),
+        kit.open(decoder_for(config), zone_of_sessions(config), tables_of_upstream(config)) as source,
         open_sink(sink_settings) as sink,
     ):
         # Spark starts with the first range: a run that waits for the replica lock, or is refused, starts no JVM.
         runner = OnDemandRunner(lambda: _start_spark(config, source, watcher))
         try:
-            with timeline_used(source.timeline):
+            # An error of the run is shown and stored outside of it.
+            with errors_spelled_by(source.timeline):
                 yield Components(source, sink, runner)
-        except ApplierError as error:
-            # It is shown and stored outside of the run.
-            error.timeline = source.timeline
-            raise
         finally:
             runner.close()
 
@@ -152,6 +150,7 @@ class StartOptions:
 
 def begin(components: Components, engine: Engine, watcher: Watcher, options: StartOptions) -> Listing:
     """Own the replica and load its state from the sink; return the partitions as they were listed for that."""
+    watcher.opened(components.source.timeline)
     # The source first: a misspelt topic must not leave bookkeeping tables behind.
     watcher.enter(LISTING)
     components.source.listing()

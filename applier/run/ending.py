@@ -12,12 +12,13 @@ from typing import Final
 
 from applier.model.errors import ApplierError
 from applier.model.failure import FailureKind
+from applier.model.timeline import DIGITS
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import KILLED_BY, Shutdown
 from applier.sinks.overview import RunEnd
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
-from applier.telemetry.log import spelled, timeline_in_use
+from applier.telemetry.log import spelled
 
 TRY_AGAIN: Final = 75
 """EX_TEMPFAIL of sysexits.h: a transient error outlasted ``run.retry_for_s``."""
@@ -77,7 +78,7 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
 
 def _of(command: str, error: BaseException) -> RunEnd:
     if isinstance(error, ApplierError):
-        facts = spelled(error.facts, error.timeline or timeline_in_use())
+        facts = spelled(error.facts, error.timeline or DIGITS)
         return RunEnd(
             command=command,
             exit_code=error.exit_code,

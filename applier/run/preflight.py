@@ -14,6 +14,7 @@ from applier.model.finding import CheckFinding, Severity
 from applier.replica.recovery import is_transient
 from applier.run.assembly import as_submitted
 from applier.run.ending import store_error
+from applier.sources.factory import kit_of
 
 WITHIN_S: Final = 1.0
 _KINDS: Final[Mapping[str, type[ApplierError]]] = {"sink": FatalSinkError, "primary": NeedsOperator}
@@ -27,6 +28,7 @@ def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S, command: s
         return
     first, *others = errors
     error = error_of(first)
+    error.timeline = kit_of(config.source_settings()).timeline()
     if others:
         error.facts["also"] = "; ".join(f"{finding.check}: {finding.detail}" for finding in others)
     store_error(command, config.sink_settings(), error)

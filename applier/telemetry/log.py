@@ -10,9 +10,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from threading import local
 from typing import Any, Final, Literal, TextIO, TypeAlias
@@ -90,8 +88,8 @@ REPETITION_S: Final = 10.0
 _PLACE: Final = re.compile(r"(.+_)?(?:ts|offset)")
 """Facts that are positions of the source."""
 
-_PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes that every log record has; the others are the facts given in ``extra``."""
+_PLAIN_RECORD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "timeline"}
+"""Attributes that every log record has, and what ``extra_of`` adds; the others are the facts given in ``extra``."""
 
 
 class FactFormatter(logging.Formatter):
@@ -107,7 +105,7 @@ class FactFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
         """Append the facts to the line, before a traceback if there is one."""
         # The whole output of another program is for collectors: a person sees its first line and its cause.
-        timeline = timeline_in_use()
+        timeline = _timeline(record)
         facts = spelled({name: value for name, value in _facts(record).items() if name != "output"}, timeline)
         return super().formatMessage(record) + "".join(f" {name}={_shown(name, value, timeline)}" for name, value in sorted(facts.items()))
 
@@ -127,7 +125,7 @@ class JsonFormatter(logging.Formatter):
             entry["traceback"] = self.formatException(record.exc_info)
         # The entry comes last: a fact must not replace time, level or event. ASCII, since a fact may hold bytes of a wrong
         # encoding.
-        return json.dumps(_with_positions(_facts(record), timeline_in_use()) | entry, default=str)
+        return json.dumps(_with_positions(_facts(record), _timeline(record)) | entry, default=str)
 
 
 class StderrHandler(logging.StreamHandler[TextIO]):
@@ -205,30 +203,6 @@ def use_format(log_format: LogFormat) -> None:
         handler.setFormatter(JsonFormatter() if log_format == "json" else FactFormatter())
 
 
-_timeline: ContextVar[Timeline] = ContextVar("timeline", default=DIGITS)
-"""What timestamps mean in the lines of the run or the command that this thread works for. A new thread does not have one."""
-
-
-def use_timeline(timeline: Timeline) -> None:
-    """Show what the timestamps of this source mean, from now on to the end of the enclosing ``timeline_used``."""
-    _timeline.set(timeline)
-
-
-@contextmanager
-def timeline_used(timeline: Timeline) -> Iterator[None]:
-    """Show for the time of the block what the timestamps of this source mean, in the lines of this thread."""
-    before = _timeline.set(timeline)
-    try:
-        yield
-    finally:
-        _timeline.reset(before)
-
-
-def timeline_in_use() -> Timeline:
-    """Return what timestamps mean to the run or the command that this thread works for."""
-    return _timeline.get()
-
-
 def level_of(name: str) -> int:
     """Return the level of ``debug``, ``info``, ``warning`` or ``error``."""
     return logging.getLevelNamesMapping()[name.upper()]
@@ -245,9 +219,12 @@ def utc_text(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S.%f}"[:-3] + "Z"
 
 
-def extra_of(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as ``extra`` takes them: names that a log record uses itself get a trailing underscore."""
-    return {f"{name}_" if name in _PLAIN_RECORD else name: value for name, value in facts.items()}
+def extra_of(facts: Mapping[str, Any], timeline: Timeline = DIGITS) -> dict[str, Any]:
+    """Return facts as ``extra`` takes them: names that a log record uses itself get a trailing underscore.
+
+    ``timeline``: what the timestamps among them mean.
+    """
+    return {f"{name}_" if name in _PLAIN_RECORD else name: value for name, value in facts.items()} | {"timeline": timeline}
 
 
 def is_json() -> bool:
@@ -261,6 +238,11 @@ def _handlers() -> list[StderrHandler]:
 
 def _facts(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in _PLAIN_RECORD}
+
+
+def _timeline(record: logging.LogRecord) -> Timeline:
+    timeline: Timeline = vars(record).get("timeline", DIGITS)
+    return timeline
 
 
 def _is_ts(name: str, value: Any) -> bool:

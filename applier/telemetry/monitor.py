@@ -9,7 +9,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -18,10 +18,10 @@ from typing import Any, Final
 from applier.coordinator import Coordinator, StreamStatus
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.segment import has_reached
-from applier.model.timeline import is_ahead
+from applier.model.timeline import Timeline, is_ahead
 from applier.telemetry.activity import Activity, Blocker
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
-from applier.telemetry.log import LOGGER_NAME, extra_of, timeline_in_use, timeline_used, utc_text
+from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import Observer, Watched
 from applier.telemetry.run_state import Histogram, Paused, RunState, Stall, StallRule, StreamsView, StreamView
@@ -180,10 +180,14 @@ class Monitor:
 
     # --- what the engine reports -------------------------------------------------------------------------------------
 
+    def opened(self, timeline: Timeline) -> None:
+        """Show timestamps as the source means them."""
+        self._update(timeline=timeline)
+        self._observer.update(self._state)
+
     def watch(self, replica: Watched) -> None:
         """Look at ``replica`` from now on."""
         self._replica = replica
-        self._update(timeline=replica.timeline)
 
     def enter(self, phase: str) -> None:
         """Show that the run is in ``phase`` from now on."""
@@ -365,14 +369,9 @@ class Monitor:
     # ---------------------------------------------------------------------------------------------------------------
 
     def _pass_on(self, event: LogEvent, facts: dict[str, Any], *, is_logged: bool = True) -> None:
-        with self._in_own_words():
-            if is_logged:
-                LOGGER.log(event.level, event, extra=extra_of(facts))
-            self._observer.note(event, **facts)
-
-    def _in_own_words(self) -> AbstractContextManager[None]:
-        """Show timestamps as this replica's source means them, whichever thread reports; before it is watched, as the thread's run does."""
-        return timeline_used(timeline_in_use() if self._replica is None else self._replica.timeline)
+        if is_logged:
+            LOGGER.log(event.level, event, extra=extra_of(facts, self._state.timeline))
+        self._observer.note(event, **facts)
 
     def _log_checkpoint(self, *, at_least_s: float) -> None:
         state, now_s = self._state, self._clock.now_s()
@@ -386,8 +385,7 @@ class Monitor:
             "lag_s": None if lag is None else round(lag, 3),
         }
         # Not for the display, which shows the checkpoint anyway.
-        with self._in_own_words():
-            LOGGER.log(LogEvent.CHECKPOINT_ADVANCED.level, LogEvent.CHECKPOINT_ADVANCED, extra=facts)
+        LOGGER.log(LogEvent.CHECKPOINT_ADVANCED.level, LogEvent.CHECKPOINT_ADVANCED, extra=extra_of(facts, state.timeline))
 
     def _look(self, replica: Watched, now_s: float) -> None:
         streams = self._collector.collect(replica.coordinator, replica.progress.checkpoint_ts, self.tally.durations.histograms(), now_s)

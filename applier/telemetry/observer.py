@@ -38,11 +38,6 @@ class Watched(Protocol):
         """The progress as it was read from the sink last."""
         ...
 
-    @property
-    def timeline(self) -> Timeline:
-        """What its timestamps mean."""
-        ...
-
 
 class Watcher(Notes, Protocol):
     """What the engine reports a run to. Called from the engine's thread: must be quick and must not raise."""
@@ -50,6 +45,10 @@ class Watcher(Notes, Protocol):
     @property
     def tally(self) -> Tally:
         """Where the engine counts."""
+        ...
+
+    def opened(self, timeline: Timeline) -> None:
+        """Show timestamps from now on as the source means them: it is open."""
         ...
 
     def watch(self, replica: Watched) -> None:

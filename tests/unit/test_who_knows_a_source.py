@@ -41,6 +41,10 @@ def test_the_binlog_is_known_to_the_parts_of_its_kit_alone():
     assert those_that_import("binlog") <= BINLOG
 
 
+def test_no_module_keeps_what_timestamps_mean_for_a_process_or_a_thread():
+    assert [str(path.relative_to(PACKAGE)) for path in MODULES if "contextvars" in imported(path)] == []
+
+
 def test_no_module_outside_of_the_sources_tests_a_bit_of_a_columns_flags():
     found = [
         str(path.relative_to(PACKAGE))

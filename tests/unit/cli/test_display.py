@@ -83,6 +83,7 @@ def test_a_note_is_printed_at_once_as_it_is(plain):
 
 def test_a_timestamp_in_a_note_has_its_time_beside_it(plain):
     observer, _, text = plain
+    observer.update(RunState(timeline=TSO_TIMELINE))
     observer.note(LogEvent.REPLICA_RESUMED, checkpoint_ts=CHECKPOINT, epoch=2)
     observer.note(LogEvent.REPLICA_CREATED, start_ts=NO_TS, epoch=1)
     assert text().splitlines() == [

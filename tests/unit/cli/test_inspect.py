@@ -16,6 +16,7 @@ from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, Ro
 from applier.model.position import Offset, Place, Stream, Ts
 from applier.sources import peek as peek_module
 from applier.sources.peek import PeekChoice
+from applier.sources.ticdc.tso import TSO_TIMELINE
 
 TOPIC = "feed"
 VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "open_protocol.jsonl"
@@ -186,7 +187,7 @@ def test_a_broker_that_does_not_answer_is_an_error_of_the_source(config):
     ],
 )
 def test_events_that_are_no_rows_have_their_line(content, lines):
-    assert list(as_lines(Inspected(PLACE, content))) == [f"feed/2@9  {line}" for line in lines]
+    assert list(as_lines(Inspected(PLACE, content), TSO_TIMELINE)) == [f"feed/2@9  {line}" for line in lines]
 
 
 def row(after, before=None, **more):
@@ -210,7 +211,7 @@ def row(after, before=None, **more):
     ],
 )
 def test_a_row_is_shown_with_its_table_and_its_key(event, line):
-    assert list(as_lines(Inspected(PLACE, [event]))) == [f"feed/2@9  2023-11-14 22:13:20.123Z  {line}"]
+    assert list(as_lines(Inspected(PLACE, [event]), TSO_TIMELINE)) == [f"feed/2@9  2023-11-14 22:13:20.123Z  {line}"]
 
 
 @pytest.mark.parametrize(

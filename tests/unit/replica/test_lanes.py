@@ -17,7 +17,6 @@ from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow
-from applier.model.timeline import DIGITS
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance
 from applier.replica import lanes as preparing
@@ -30,11 +29,9 @@ from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sources.start import StartPoint
-from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.tasks.listen import RangeFailure
 from applier.tasks.port import Prepared
 from applier.tasks.prepare import PreparedPart, Rendered
-from applier.telemetry.log import timeline_in_use, timeline_used
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, ddl, log_of, resolved, row, rows_of
@@ -498,15 +495,6 @@ def test_a_lane_gives_what_its_work_gives_once():
     assert (lane.is_busy, lane.is_done) == (False, False)
     with pytest.raises(InvariantViolation):
         lane.result()
-    lane.close()
-
-
-def test_work_in_a_lane_shows_timestamps_as_the_run_that_has_started_it():
-    lane = Lane("test")
-    for timeline in (TSO_TIMELINE, DIGITS):
-        with timeline_used(timeline):
-            lane.start(timeline_in_use)
-        assert lane.result() is timeline
     lane.close()
 
 

@@ -12,7 +12,6 @@ from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, Ret
 from applier.model.failure import FailureKind
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
-from applier.model.timeline import DIGITS
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.run.assembly import open_components
@@ -23,7 +22,6 @@ from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.timeline import StoredTimeline
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status import query
-from applier.telemetry.log import timeline_in_use, timeline_used
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver
 
@@ -65,22 +63,14 @@ def test_the_error_of_a_run_is_stored_in_the_words_of_its_own_source(settings):
     assert (end.facts, end.remedy) == ({"commit_position": "mariadb-bin.000042:157"}, "`applier ddl skip --ts mariadb-bin.000042:157`")
 
 
-def test_an_error_takes_the_timeline_of_its_run_along_and_the_next_lines_are_not_of_that_run(tmp_path):
+def test_an_error_takes_the_timeline_of_its_run_along(tmp_path):
     source = {"bootstrap_servers": "127.0.0.1:1", "topics": ["feed"]}
     config = load_config(None, {"source": source, "sink": {"url": f"sqlite:///{tmp_path}/replica.db"}}, environment={})
     monitor, error = Monitor(SilentObserver()), NeedsOperator("no")
 
-    def fail():
-        with open_components(config, config.source_settings(), config.sink_settings(), monitor):
-            assert timeline_in_use() is TSO_TIMELINE
-            raise error
-
-    with timeline_used(DIGITS), pytest.raises(NeedsOperator):
-        fail()
+    with pytest.raises(NeedsOperator), open_components(config, config.source_settings(), config.sink_settings(), monitor):
+        raise error
     assert error.timeline is TSO_TIMELINE
-    with timeline_used(DIGITS):
-        run(["docs"])
-        assert timeline_in_use() is DIGITS
 
 
 def test_of_a_defect_only_the_class_is_stored_because_its_text_may_hold_values(settings):

@@ -16,7 +16,7 @@ from applier.model.errors import RetryableSinkError
 from applier.model.position import Ts
 from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
-from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, timeline_used, use_format, use_level
+from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, extra_of, use_format, use_level
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.observer import SilentObserver
 from applier.telemetry.retries import retries_noted
@@ -31,8 +31,7 @@ def loggers_as_they_were():
     handlers, names = list(root.handlers), ("applier", *NOISY_LOGGERS)
     levels = {name: logging.getLogger(name).level for name in names}
     hooks = get_on_retry_hooks()
-    with timeline_used(TSO_TIMELINE):
-        yield
+    yield
     set_on_retry_hooks(hooks)
     root.handlers[:] = handlers
     for name, level in levels.items():
@@ -41,7 +40,9 @@ def loggers_as_they_were():
 
 def test_a_log_line_holds_level_logger_message_and_sorted_facts(capsys):
     configure_logging(logging.INFO)
-    logging.getLogger("applier.engine").info("checkpoint", extra={"rows": 5, "checkpoint_ts": TS, "remedy": "look at it", "nothing": ""})
+    logging.getLogger("applier.engine").info(
+        "checkpoint", extra=extra_of({"rows": 5, "checkpoint_ts": TS, "remedy": "look at it", "nothing": ""}, TSO_TIMELINE)
+    )
 
     line = capsys.readouterr().err
     when = "2026-11-21 20:40:16.060Z"
@@ -60,10 +61,9 @@ class _Places:
 
 def test_a_timestamp_that_is_a_place_is_spelled_as_commands_take_it(capsys):
     configure_logging(logging.INFO)
-    with timeline_used(_Places()):
-        logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100, "start_ts": 4, "none_ts": 0})
-        use_format("json")
-        logging.getLogger("applier.engine").info("a", extra={"checkpoint_ts": 100})
+    logging.getLogger("applier.engine").info("a", extra=extra_of({"checkpoint_ts": 100, "start_ts": 4, "none_ts": 0}, _Places()))
+    use_format("json")
+    logging.getLogger("applier.engine").info("a", extra=extra_of({"checkpoint_ts": 100}, _Places()))
     text, entry = capsys.readouterr().err.splitlines()
     assert text.endswith(" a checkpoint_position='log.000001:100 (1970-01-01 00:00:01.000Z)' none_ts=0 start_position=log.000001:4")
     assert json.loads(entry).items() >= {"checkpoint_ts": 100, "checkpoint_position": "log.000001:100"}.items()

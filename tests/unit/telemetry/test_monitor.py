@@ -77,7 +77,9 @@ def world(caplog):
 
 def begun(world, *streams, ts=5):
     coordinator = FakeCoordinator(streams or (status(FEED, ts),), Ts(ts))
-    world.monitor.watch(SimpleNamespace(coordinator=coordinator, progress=progress(ts), timeline=TSO_TIMELINE))
+    world.monitor.opened(TSO_TIMELINE)
+    world.book.states.clear()
+    world.monitor.watch(SimpleNamespace(coordinator=coordinator, progress=progress(ts)))
 
 
 def logged(world, message="checkpoint_advanced"):
@@ -230,7 +232,7 @@ def test_a_run_that_loses_its_replica_in_the_middle_of_an_update_is_not_ready_an
     begun(world)
     world.monitor.changed()
     assert world.monitor.state().is_ready
-    world.monitor.watch(SimpleNamespace(coordinator=LostMeanwhile((status(FEED, 5),)), progress=progress(5), timeline=TSO_TIMELINE))
+    world.monitor.watch(SimpleNamespace(coordinator=LostMeanwhile((status(FEED, 5),)), progress=progress(5)))
     world.monitor.changed()
     assert not world.monitor.state().is_ready
 
@@ -305,7 +307,8 @@ def test_two_replicas_of_two_kinds_in_one_process_are_each_shown_in_their_own_wo
     replicas = {TSO_TIMELINE: 1_700_000_000_000 << 18, OF_A_BINLOG: PLACE}
     monitors = {timeline: Monitor(PlainObserver(console)) for timeline in replicas}
     for timeline, ts in replicas.items():
-        monitors[timeline].watch(SimpleNamespace(coordinator=FakeCoordinator(), progress=progress(ts), timeline=timeline))
+        monitors[timeline].opened(timeline)
+        monitors[timeline].watch(SimpleNamespace(coordinator=FakeCoordinator(), progress=progress(ts)))
     try:
         for timeline, ts in replicas.items():
             monitors[timeline].note(LogEvent.STATE_RELOADED, checkpoint_ts=ts)
