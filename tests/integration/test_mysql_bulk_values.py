@@ -1,6 +1,6 @@
 """Bulk loads against REPLACE on the server itself: each type that is loaded is stored with the same bytes, whatever its values.
 
-This is the proof of the list in `applier/sinks/mysql/bulk_load.py`: each type of it is in a group here.
+This is the proof of the list in `applier/sinks/mysql/row.py`: each type of it is in a group here.
 """
 
 import random
@@ -16,10 +16,10 @@ from applier.mysql.catalogue import describe
 from applier.mysql.session import driver_of, execute_text
 from applier.planner.catalogue import TableDescription
 from applier.planner.port import WireColumn
-from applier.sinks.mysql.bulk_load import _PROVEN
 from applier.sinks.mysql.bulk_write import send_load
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import data_type_of
+from applier.sinks.mysql.row import _LOADED
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.settings import SinkSettings
 from tests.integration.literal_case import BIN, BYTES, CASES, FINITE, GREATEST_FLOATS, HOSTILE, exact_row
@@ -260,7 +260,7 @@ def test_a_load_stores_the_bytes_that_replace_stores(session: Connection, group:
 
 def test_every_type_of_the_list_is_in_a_group(session: Connection) -> None:
     named = {kind.sql_type.partition("(")[0].partition(" ")[0] for kinds in GROUPS.values() for kind in kinds}
-    assert named == _PROVEN
+    assert named == _LOADED
 
 
 def test_rows_of_one_column_are_loaded_also_if_it_is_empty(session: Connection) -> None:

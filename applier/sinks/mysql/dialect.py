@@ -25,9 +25,9 @@ from applier.mysql.literals import comparable_of
 from applier.mysql.names import quote_identifier, quote_table
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
-from applier.sinks.mysql.bulk_load import lines_of, loads
+from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of
-from applier.sinks.mysql.row import rows_text_of
+from applier.sinks.mysql.row import lines_of, rows_text_of
 
 MOST_READS: Final = 100
 """Keys of a READ: each row is compared with half of them, so that the server says by its own rules which key it belongs to."""

@@ -1,4 +1,4 @@
-"""Many rows rendered at once are what the same rows are value by value. That a server reads them so is the integration test's matter."""
+"""Many rows rendered at once are what the same rows are value by value, in both outputs. That a server reads them so: integration tests."""
 
 import re
 import struct
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from applier.model.errors import NeedsOperator
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.fitting import fitting_literal_of
-from applier.sinks.mysql.row import rows_text_of
+from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of
+from applier.sinks.mysql.row import lines_of, rows_text_of
 from tests.integration.literal_case import CASES, Case
 
 MOST_BYTES = 10_000_000
@@ -63,9 +63,14 @@ def value_of(literal: str, column: WireColumn) -> Any:
         return bytes.fromhex(literal[2:-1])
     if literal.startswith("'"):
         literal = re.sub(r"\\.", lambda match: ESCAPES[match[0]], literal[1:-1], flags=re.DOTALL)
+    return number_of(literal, column)
+
+
+def number_of(text: str, column: WireColumn) -> Any:
+    """Return the bytes of a FLOAT or a DOUBLE; the text itself for other columns."""
     if column.mysql_type in (4, 5):
-        return struct.pack("<f" if column.column.sql_type.startswith("float") else "<d", float(literal))
-    return literal
+        return struct.pack("<f" if column.column.sql_type.startswith("float") else "<d", float(text))
+    return text
 
 
 @st.composite
@@ -87,6 +92,75 @@ def test_all_hostile_values_of_a_type_are_written_in_one_group(case: Case) -> No
     columns, rows = [wire_of(case)], [(value,) for value in case.values]
     for group in (rows, [*rows, (None,)], *([row] for row in rows)):
         assert read_back(at_once(columns, *group), columns) == read_back(one_by_one(columns, *group), columns)
+
+
+def read_lines(content: bytes, columns: Sequence[WireColumn]) -> list[tuple[Any, ...]]:
+    """Return what a server makes of the lines of a bulk load, in the words of ``read_back``."""
+    fields, rows, row = [""], [], []
+    signs = iter(content.decode())
+    for sign in signs:
+        if sign == "\x1b":
+            following = next(signs)
+            fields[-1] += "\x1bN" if following == "N" else following
+        elif sign in "\x1f\x1e":
+            row.append(fields[-1])
+            fields.append("")
+            if sign == "\x1e":
+                rows.append(tuple(stored(field, column) for field, column in zip(row, columns, strict=True)))
+                row = []
+        else:
+            fields[-1] += sign
+    assert (row, fields[-1]) == ([], "")
+    return rows
+
+
+def stored(field: str, column: WireColumn) -> Any:
+    if field == "\x1bN":
+        return None
+    if column.is_bytes:
+        return bytes.fromhex(field)
+    if data_type_of(column.column) == "year":
+        assert len(field) == 4
+        return str(int(field))
+    return number_of(field, column)
+
+
+@given(cases())
+@example(([wire(15, "varchar(9)"), wire(13, "year(4)")], [("a\x1fb\x1ec\x1bN", 0), (None, None), ("'\\\0", 2024)]))
+@example(([wire(5, "double"), wire(4, "float")], [(-0.0, 3.4028235e38), (None, -0.0), (1.5, 3.14)]))
+@example(([wire(252, "blob", is_bytes=True), wire(248, "set('a','b')", labels=("a", "b"))], [(b"\0\xff\x1e", 3), (None, 0)]))
+def test_both_outputs_mean_the_same_values(case: tuple[list[WireColumn], list[tuple[Any, ...]]]) -> None:
+    """A load may leave rows to a REPLACE; what it writes is what the REPLACE writes."""
+    columns, rows = case
+    if render := lines_of(columns):
+        lines = render(list(zip(*rows, strict=True)))
+        assert lines is None or read_lines(lines, columns) == read_back(at_once(columns, *rows), columns)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_a_statement_writes_at_once_a_load_takes(case: Case) -> None:
+    """Of a type that is loaded, only a text that is not UTF-8 is left to REPLACE."""
+    columns = [wire_of(case)]
+    render = lines_of(columns)
+    for value in [*case.values, None]:
+        if render and "\\udc" not in ascii(value):
+            lines = render([[value]])
+            assert lines is not None
+            assert read_lines(lines, columns) == read_back(at_once(columns, (value,)), columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (wire(5, "double"), [float("inf"), 1.0]),
+        (wire(4, "float"), [float("nan"), 1.0]),
+        (wire(247, "enum('a')", labels=("a",)), [1.5, 1]),
+        (wire(247, "enum('a')"), [0, 0]),
+    ],
+)
+def test_a_load_takes_no_value_that_a_statement_refuses_or_whose_meaning_is_open(column: WireColumn, values: list[Any]) -> None:
+    render = lines_of([column])
+    assert render is None or render([values]) is None
 
 
 @given(st.lists(st.tuples(st.text(st.characters(codec=None)) | st.none(), st.integers() | st.none()), min_size=1, max_size=8))
