@@ -21,7 +21,7 @@ DDL_TYPES: Final = ("CREATE", "ALTER", "ERASE", "RENAME", "TRUNCATE", "CINDEX", 
 ROW_TYPES: Final = ("INSERT", "UPDATE", "DELETE")
 
 _float32, _float64 = Struct("<f"), Struct("<d")
-_MAX_UINT64: Final = 2**64 - 1
+MAX_UINT64: Final = 2**64 - 1
 _MOST_SHIFT: Final = 63
 _LEAST_NORMAL: Final = 1.2e-38
 
@@ -59,6 +59,12 @@ def read_avro(data: bytes) -> AvroMessage:
     if reader.at != len(data):
         raise _refuse("the message is followed by something else")
     return message
+
+
+def read_float32(data: bytes, at: int) -> float:
+    """Return the FLOAT that begins here, in double precision. struct.error: the bytes end."""
+    number: float = _float32.unpack_from(data, at)[0]
+    return number
 
 
 def nearest_float32(number: float) -> float:
@@ -237,13 +243,13 @@ class _Reader:
             at += 1
             number |= (byte & 0x7F) << shift
             shift += 7
-        if number > _MAX_UINT64:
+        if number > MAX_UINT64:
             raise _refuse("a number has more than 64 bits")
         self.at = at
         return (number >> 1) ^ -(number & 1)
 
     def _unsigned(self) -> int:
-        return self._long() & _MAX_UINT64
+        return self._long() & MAX_UINT64
 
     def _number(self, form: Struct) -> float:
         number: float = form.unpack_from(self._data, self.at)[0]

@@ -1,7 +1,7 @@
-"""Places the messages of one range. Rows in plain JSON that follow one another are a run, whose images are read together.
+"""Places the messages of one range. Plain rows that follow one another are a run, whose images are read together.
 
-What one row costs is one parse of its message and a share of one parse of many images. Everything else (Avro, compressed messages, large
-rows, the first rows of a version, anything wrong) goes message by message, and decides.
+What one row costs is one parse of its message (JSON) or one walk over its bytes (Avro), and a share of one parse of many images.
+Everything else (compressed messages, large rows, the first rows of a version, anything wrong) goes message by message, and decides.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,6 +36,7 @@ from applier.sources.compiled import forget_shapes
 from applier.sources.port import EventHead, LogReader, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from applier.sources.row_key import KEYLESS, canonical_float, encode_key, encode_plain
 from applier.sources.selected_events import SelectedEvents, gather_rows, rows_of
+from applier.sources.simple.avro_rows import RowCutter
 from applier.sources.simple.image_code import (
     AVRO,
     JSON,
@@ -377,8 +378,8 @@ class KnownRows:
                 del self.readers[MAX_READERS:]
 
 
-RunRow: TypeAlias = tuple[int, KnownRows, int, int, bytes, bytes, JsonMessage | SimpleMessage]
-"""A row of a run: commit_ts, table, kind, offset, image, old image (b"": none), message."""
+RunRow: TypeAlias = tuple[int, KnownRows, int, int, bytes, bytes, JsonMessage | bytes]
+"""A row of a run: commit_ts, table, kind, offset, image, old image (b"": none), message (of Avro: the record)."""
 
 
 class KeyedImages(NamedTuple):
@@ -424,6 +425,7 @@ class SimplePlacer:
         self._events = SelectedEvents(stream, selection)
         self._finder = RowFinder(stream, whole_rows, log)
         self._known: dict[tuple[str, str, int, bytes], KnownRows] = {}
+        self._cutter = RowCutter[KnownRows]()
 
     def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
         """Yield the events of some records in order; ProtocolError names the first that cannot be read."""
@@ -471,21 +473,15 @@ class SimplePlacer:
         return True
 
     def _add_avro(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes) -> bool:
-        """Do the same for a row in Avro. Its images are written again, as maps that are read together."""
-        try:
-            message = read_message(key, value)
-        except ProtocolError:
+        """Do the same for a row in Avro."""
+        row = None if key else self._cutter.cut(value)
+        if row is None:
             return False
-        known = self._known.get((*message.name, message.version, AVRO))
-        is_plain = not (message.is_reduced or message.claim_check or message.is_corrupted) and 0 < message.commit_ts < 1 << 64
-        if known is None or not is_plain or message.table_id not in known.table_ids:
+        known, commit_ts, is_delete, image, before, width = row
+        # The first reader asks for each of its columns: with as many entries, none comes twice.
+        if not (known.selected.is_out or (known.readers and width == len(known.readers[0].columns))):
             return False
-        kind = _DELETE if message.kind == "DELETE" else _UPSERT
-        image, old = (message.old, None) if kind == _DELETE else (message.new, message.old if message.kind == "UPDATE" else None)
-        if not isinstance(image, dict):
-            return False
-        before = pack_values(old) if isinstance(old, dict) else b""
-        run.append((message.commit_ts, known, kind, offset, pack_values(image), before, message))
+        run.append((commit_ts, known, _DELETE if is_delete else _UPSERT, offset, image, before, value))
         return True
 
     def _place_other(self, run: list[RunRow], offset: int, key: bytes | None, value: bytes | None) -> Iterator[PlacedRows | PlacedEvent]:
@@ -522,6 +518,8 @@ class SimplePlacer:
         if not any(row.shape.keys.handle == () for row in rows) or known.table_ids <= {message.table_id}:
             known.table_ids.add(message.table_id)
             known.learn(rows)
+            if encoding == AVRO:
+                self._cutter.learn(message.name, message.table_id, message.version, known)
 
     # --- runs ------------------------------------------------------------------------------------------------------
 
@@ -570,7 +568,7 @@ class SimplePlacer:
         """Place the rows one by one. In order, so that the first error is that of the first row."""
         placed = list[tuple[int, int, PlacedRow]]()
         for ts, known, kind, offset, image, old, message in run:
-            for reader in known.readers:
+            for reader in () if isinstance(message, bytes) else known.readers:
                 try:
                     keyed = _keyed(reader, (image,), (old,))
                 except (ValueError, RecursionError):
@@ -579,7 +577,7 @@ class SimplePlacer:
                     placed.append((offset, 0, PlacedRow(ts, kind, keyed.shape, keyed.keys[0], image)))
                     break
             else:
-                whole = message if isinstance(message, SimpleMessage) else of_json(message)
+                whole = read_message(None, message) if isinstance(message, bytes) else of_json(message)
                 rows = self._events.place(SimpleEvent(whole, self._finder, offset), offset, 0)
                 self._note(whole, rows)
                 placed += [(offset, 0, row) for row in rows if isinstance(row, PlacedRow)]
