@@ -100,7 +100,7 @@ _UNREADABLE = Remedy(
     "record.skip-or-quarantine-record", f"{_SKIP_OR_QUARANTINE}. If only the changefeed writes to the topic, report a defect"
 )
 _AGAIN = "Use a new topic, and create the replica again from a dump"
-_FOREIGN_WRITERS = f"If others write to the topic too: {_SKIP_OR_QUARANTINE}"
+_FOREIGN_WRITERS = f"If others write to the topic too, skip the record: `{SKIP_RECORD}`. Such records are not quarantined"
 
 
 def source_protocol(name: str) -> Remedy:

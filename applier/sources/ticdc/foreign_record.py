@@ -1,6 +1,7 @@
 """Names the protocol of a record by its content (canal_json_and_simple.md 10), and refuses a record of another one than is read.
 
-A reader looks before it guesses: one record of another protocol stops it, with the name of that protocol and what the changefeed needs.
+A reader looks before it guesses: one record of another protocol stops it, with the name of that protocol and what the changefeed needs. It
+is not quarantined: where one is, all that follow are, and the replica would fall behind upstream without a word.
 """
 
 import re
@@ -10,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from applier.model.errors import TIDB_EXTENSION, ProtocolError, readable_protocol, source_protocol
+from applier.model.failure import OTHER_PROTOCOL
 from applier.model.remedy import Remedy
 from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
 
@@ -52,14 +54,14 @@ _PLAIN_CANAL: Final = RecordProtocol(NO_EXTENSION)
 
 
 def refuse_other(wanted: str, key: bytes | None, value: bytes | None) -> ProtocolError | None:
-    """Return the error (version) that names the protocol of a record that the reader of ``wanted`` cannot take apart; None: not known.
+    """Return the error (protocol) that names the protocol of a record that the reader of ``wanted`` cannot take apart; None: not known.
 
     None too if the record seems to be of ``wanted``: then it is damaged, and the reader's own error says how.
     """
     found = protocol_of(key, value)
     if found is None or found.reader == wanted:
         return None
-    return ProtocolError.at(None, "version", f"the record is {found.name}, not {SHOWN.get(wanted, wanted)}", remedy=remedy_of(found))
+    return ProtocolError.at(None, OTHER_PROTOCOL, f"the record is {found.name}, not {SHOWN.get(wanted, wanted)}", remedy=remedy_of(found))
 
 
 def foreign_protocol(key: bytes | None, value: bytes | None) -> str | None:

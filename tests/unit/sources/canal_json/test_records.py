@@ -225,7 +225,7 @@ def test_a_record_of_another_protocol_stops_with_what_it_is(said, key, value):
     with pytest.raises(ProtocolError) as caught:
         events(value, key)
     assert caught.value.message == f"the record is {said}"
-    assert (caught.value.exit_code, caught.value.facts) == (3, {"kind": "version"} | PLACE.facts)
+    assert (caught.value.exit_code, caught.value.facts) == (3, {"kind": "protocol"} | PLACE.facts)
     if "without" in said:
         assert "enable-tidb-extension=true" in caught.value.remedy
     with pytest.raises(ProtocolError, match="the record is"):

@@ -70,7 +70,7 @@ def test_a_record_of_another_protocol_is_named(protocol, key, value):
     with pytest.raises(ProtocolError, match="not Open Protocol") as caught:
         decode_record(key, value)
     assert caught.value.message == f"the record is {protocol}, not Open Protocol"
-    assert caught.value.facts["kind"] == "version"
+    assert caught.value.facts["kind"] == "protocol"
     assert caught.value.remedy.startswith(FIRST_WORDS.get(protocol, "It "))
     assert ("protocol=open-protocol in the changefeed's sink URI" in caught.value.remedy) is (protocol not in FIRST_WORDS)
 
