@@ -16,7 +16,7 @@ from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, Q
 from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_later_version, may_follow
 from applier.model.timeline import CLOCK_SKEW_MS
-from applier.planner import PlanTarget, TransactionSet, bytes_key_names, key_names, plan_bucket, reported_key, unique_names
+from applier.planner import PlanTarget, bytes_key_names, key_names, plan_bucket, reported_key, unique_names
 from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, is_partial
 from applier.planner.compaction import KeyReaders
@@ -311,17 +311,23 @@ class QuarantineRetry:
             # Later events have been applied, and an action of today's might delete what upstream has.
             message = "foreign keys join the event's table to others, so its rows are written in order"
             raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place, table=str(reported[0].name))
+        planned = self._planned(place, rows, PlanTarget(tables, rekeyed, self._sink.dialect))
+        return sorted(planned, key=lambda item: item.phase)
+
+    def _planned(self, place: EventPlace, rows: Sequence[QuarantinedRow], target: PlanTarget) -> list[Statement]:
         times = [row.placed.commit_ts for row in rows]
         # A window around the event's own transactions, so that the ordinary planner renders it.
         window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)))
-        planned = plan_bucket(
-            [_chunk(place.stream, rows)],
-            window,
-            PlanTarget(tables, rekeyed, self._sink.dialect),
-            self._source.decoder,
-        )
-        statements = [item for item in planned if not isinstance(item, TransactionSet)]
-        return sorted((item for item in statements if isinstance(item, Statement)), key=lambda item: item.phase)
+        chunks = [_chunk(place.stream, rows)]
+        while True:
+            try:
+                return [item for item in plan_bucket(chunks, window, target, self._source.decoder) if isinstance(item, Statement)]
+            except NeedsOperator as error:
+                # As in a run: at most once per unique index, which the row's flags may be too old to show.
+                explained = self._tables.explained(error, target.tables)
+                if explained is None:
+                    raise
+                target = target._replace(tables=explained)
 
 
 def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows], rekeyed: Collection[FoldedName]) -> None:

@@ -82,6 +82,24 @@ def test_a_row_whose_obstacle_is_gone_is_applied_and_marked_in_one_transaction(t
     assert rows_of(tmp_path) == [(1, 100), (2, 2)]
 
 
+@pytest.mark.parametrize("indexes", [["UNIQUE KEY u (n)"], ["UNIQUE KEY u (n)", "UNIQUE KEY v (n, id)"]], ids=["one", "two"])
+def test_a_row_whose_flags_are_older_than_a_unique_index_of_upstream_is_applied(indexes, tmp_path):
+    added = [ddl(12 + number, f"ALTER TABLE orders ADD {index}") for number, index in enumerate(indexes)]
+    ddls = [one for statement in added for one in everywhere(statement)]
+    replica = replica_of(tmp_path, *ddls, *everywhere(resolved(15)), (ONE, order(20, 1, 100)), *everywhere(resolved(30)))
+    mend(tmp_path)
+    (place,) = [entry.event.place for entry in replica.quarantine().values()]
+    assert retry(replica, place) == 1
+    assert rows_of(tmp_path) == [(1, 100)]
+
+
+def test_a_row_is_not_applied_where_the_sink_has_a_unique_index_that_upstream_lacks(tmp_path):
+    replica = replica_of(tmp_path, (ONE, order(20, 1, 100)), *everywhere(resolved(30)))
+    mend(tmp_path)
+    execute(tmp_path, 'CREATE UNIQUE INDEX own ON "shop.orders" (n)')
+    assert "unique" in refusal(replica).message
+
+
 def test_a_row_that_the_sink_still_refuses_keeps_waiting(tmp_path):
     replica = replica_of(tmp_path, (ONE, order(20, 1, 100)), *everywhere(resolved(30)))
     refusal(replica, kind=RowRefused)
