@@ -202,16 +202,16 @@ INSERT INTO applier.pause (name, said_by, said_at) VALUES (:name, :said_by, {now
 DELETE FROM applier.pause WHERE name = :name;
 
 -- skip_write: a rule: skip this event
-UPSERT INTO applier.skip_word (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)
+UPSERT INTO applier.skip_rule (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at)
 KEY (name, topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name)
 VALUES (:name, :topic, :partition_number, :record_offset, :event_index, :commit_ts, :schema_name, :table_name, :said_by, {now});
 
 -- skip_read: all skip rules
-SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at FROM applier.skip_word
+SELECT topic, partition_number, record_offset, event_index, commit_ts, schema_name, table_name, said_by, said_at FROM applier.skip_rule
 WHERE name = :name;
 
 -- skip_remove: a rule is undone
-DELETE FROM applier.skip_word
+DELETE FROM applier.skip_rule
 WHERE name = :name AND topic = :topic AND partition_number = :partition_number AND record_offset = :record_offset
 AND event_index = :event_index AND commit_ts = :commit_ts AND schema_name = :schema_name AND table_name = :table_name;
 
@@ -242,7 +242,7 @@ UNION SELECT name FROM applier.table_location
 UNION SELECT name FROM applier.ddl_ledger
 UNION SELECT name FROM applier.quarantine
 UNION SELECT name FROM applier.loaded_dump
-UNION SELECT name FROM applier.skip_word
+UNION SELECT name FROM applier.skip_rule
 UNION SELECT name FROM applier.pause
 UNION SELECT name FROM applier.run_end;
 
@@ -288,11 +288,11 @@ SELECT COUNT(*) FROM applier.loaded_dump WHERE name = :name;
 -- loaded_dump_delete: the loaded dump of a replica that is reset or removed
 DELETE FROM applier.loaded_dump WHERE name = :name;
 
--- skip_word_rows: how much the skip rules of a replica holds
-SELECT COUNT(*) FROM applier.skip_word WHERE name = :name;
+-- skip_rule_rows: how much the skip rules of a replica holds
+SELECT COUNT(*) FROM applier.skip_rule WHERE name = :name;
 
--- skip_word_delete: the skip rules of a replica that is reset or removed
-DELETE FROM applier.skip_word WHERE name = :name;
+-- skip_rule_delete: the skip rules of a replica that is reset or removed
+DELETE FROM applier.skip_rule WHERE name = :name;
 
 -- pause_rows: how much the pause of a replica holds
 SELECT COUNT(*) FROM applier.pause WHERE name = :name;

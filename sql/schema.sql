@@ -121,7 +121,7 @@ CREATE TABLE applier.quarantine (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- the operator's skip rules, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
-CREATE TABLE applier.skip_word (
+CREATE TABLE applier.skip_rule (
   name VARCHAR(64) NOT NULL,
   topic VARCHAR(249) NOT NULL,
   partition_number BIGINT NOT NULL,

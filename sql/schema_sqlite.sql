@@ -117,7 +117,7 @@ CREATE TABLE applier_quarantine (
 );
 
 -- the operator's skip rules, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
-CREATE TABLE applier_skip_word (
+CREATE TABLE applier_skip_rule (
   name TEXT NOT NULL,
   topic TEXT NOT NULL,
   partition_number BIGINT NOT NULL,

@@ -39,7 +39,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "ddl_ledger": "DDL",
     "quarantine": "quarantined event",
     "loaded_dump": "recorded load",
-    "skip_word": "skip rule",
+    "skip_rule": "skip rule",
     "pause": "pause",
     "run_end": "end of a run",
 }

@@ -110,10 +110,27 @@ def test_a_migration_that_died_after_its_first_column_is_completed(connection: C
     prefix = "applier." if books.dialect.has_schemas else "applier_"
     for statement in (
         f"ALTER TABLE {prefix}quarantine DROP COLUMN settled_by",
-        f"DROP TABLE {prefix}skip_word",
+        f"DROP TABLE {prefix}skip_rule",
         f"UPDATE {prefix}schema_version SET version_num = '0001'",
     ):
         connection.execute(text(statement))
-    assert migration.upgrade(connection, books) == ("0002", "0003", "0004", "0006", "0007", "0008", "0009")
+    assert migration.upgrade(connection, books) == ("0002", "0003", "0004", "0006", "0007", "0008", "0009", "0010")
     assert store(Quarantine(books), connection, EVENT, RECORD)
     assert Quarantine(books).settle(connection, PLACE, QuarantineState.DROPPED, "me@here")
+
+
+def test_skip_rules_of_the_version_before_are_kept_under_the_tables_new_name(connection: Connection, books: Bookkeeping) -> None:
+    prefix = "applier." if books.dialect.has_schemas else "applier_"
+    rule = SkipRule(decided_by="me@here", commit_ts=Ts(5), table=FoldedName("shop", "orders"))
+    Quarantine(books).add_skip_rule(connection, rule)
+    for statement in (
+        f"ALTER TABLE {prefix}skip_rule RENAME TO {prefix}skip_word",
+        f"UPDATE {prefix}schema_version SET version_num = '0009'",
+    ):
+        connection.execute(text(statement))
+    assert migration.upgrade(connection, books) == ("0010",)
+    assert Quarantine(books).skip_rules(connection) == [rule]
+    # Some databases commit the RENAME at once: the migration may die before its version is stored.
+    connection.execute(text(f"UPDATE {prefix}schema_version SET version_num = '0009'"))
+    assert migration.upgrade(connection, books) == ("0010",)
+    assert Quarantine(books).skip_rules(connection) == [rule]

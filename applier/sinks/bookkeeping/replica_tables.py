@@ -21,7 +21,7 @@ PROGRESS: Final = (
     "prepared_transaction",
 )
 """How far a replica is, and what it has met on its way."""
-DECISIONS: Final = ("skip_word", "pause")
+DECISIONS: Final = ("skip_rule", "pause")
 """What an operator has decided about events and runs to come."""
 OTHERS: Final = ("run_end",)
 READING: Final = "reading what is stored of the replicas"

@@ -34,6 +34,14 @@ def create_table(name: str, *columns: sa.Column[object], key: tuple[str, ...]) -
     )
 
 
+def rename_table(name: str, new_name: str) -> None:
+    """Rename a table with its rows, unless that is done."""
+    address = bookkeeping().address
+    old = f"{address.prefix}{name}"
+    if sa.inspect(op.get_bind()).has_table(old, schema=address.schema):
+        op.rename_table(old, f"{address.prefix}{new_name}", schema=address.schema)
+
+
 def add_column(table: str, added: sa.Column[object], *, of_old_rows: str | None = None) -> None:
     """Add a column, unless it is there. ``of_old_rows``: the SQL of its value in the rows that are there."""
     address = bookkeeping().address

@@ -299,7 +299,7 @@ def test_a_skip_rule_for_a_table_without_its_schema_is_refused(command, deployme
     assert deployment.run(command, "--ts", 20, "--table", "orders") == CONFIG
     assert "SCHEMA.TABLE" in capsys.readouterr().err
     assert [entry.ddl.commit_ts for entry in deployment.replica.ledger()] == [5, 10]
-    assert deployment.execute("SELECT COUNT(*) FROM applier_skip_word") == [(0,)]
+    assert deployment.execute("SELECT COUNT(*) FROM applier_skip_rule") == [(0,)]
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])

@@ -60,7 +60,7 @@ def listed(config, capsys):
 def test_replicas_are_listed_with_what_is_stored_of_them(begun, capsys):
     (found,) = listed(begun, capsys)
     assert (found["name"], found["checkpoint_ts"], found["paused"]) == ("orders", TS + 1, True)
-    assert found["stored"] == {"progress": 1, "stream": 1, "known_table": 1, "loaded_dump": 1, "skip_word": 1, "pause": 1}
+    assert found["stored"] == {"progress": 1, "stream": 1, "known_table": 1, "loaded_dump": 1, "skip_rule": 1, "pause": 1}
     assert call(begun, "list") == 0
     assert "orders: stopped, paused, checkpoint 2025-05-21 01:47:42.500Z" in capsys.readouterr().out
 
@@ -74,7 +74,7 @@ def test_a_reset_forgets_how_far_the_replica_is_and_keeps_decisions_and_epoch(be
     assert "keeps: every replicated table with its rows, 1 skip rule, 1 pause" in shown
     assert "applier load" in shown
     (found,) = listed(begun, capsys)
-    assert (found["checkpoint_ts"], found["stored"]) == (None, {"skip_word": 1, "pause": 1, "run_end": 1})
+    assert (found["checkpoint_ts"], found["stored"]) == (None, {"skip_rule": 1, "pause": 1, "run_end": 1})
     with opened(begun) as sink:
         assert sink.bookkeeping.loaded_dump.read() is None
         assert "was reset by" in sink.bookkeeping.overview().last_end.end.message
