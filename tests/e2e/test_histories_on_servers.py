@@ -18,7 +18,7 @@ from applier.sources.kafka.settings import KafkaSettings
 from tests.rig.local_replica import Replica
 from tests.rig.money import reading_money
 from tests.rig.program import run, write_config
-from tests.rig.protocol import in_format
+from tests.rig.protocol import families_of, in_format
 from tests.rig.upstream import NAME, Upstream, clear_sink, upstream
 from tests.rig.wire_forms import Form, upstream_of, world_of
 
@@ -37,7 +37,7 @@ def played(seed, servers):
     topic = f"history-{uuid4().hex[:8]}"
     options = replace(drawn, topic=topic, dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 8, open_tail=False)
     options = in_format(options)
-    world = upstream(History(seed, HistoryOptions(transactions=50)), options)
+    world = upstream(History(seed, HistoryOptions(transactions=50, families=families_of(seed))), options)
     world.create_topics(servers)
     world.produce(servers)
     return world, options.form.protocol

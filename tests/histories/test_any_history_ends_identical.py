@@ -11,7 +11,7 @@ from applier.replica import segment_writer as segment
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
-from tests.rig.protocol import in_format
+from tests.rig.protocol import families_of, in_format
 from tests.rig.seeds import seeds
 
 DISPATCHERS = list(Dispatcher)
@@ -19,7 +19,7 @@ DISPATCHERS = list(Dispatcher)
 
 def world(seed, **changes):
     """A history and what a producer makes of it: the seeds go through all dispatchers and 1 to 8 partitions."""
-    history = History(seed, HistoryOptions(transactions=60))
+    history = History(seed, HistoryOptions(transactions=60, families=families_of(seed)))
     options = replace(ProducerOptions.drawn(seed), dispatcher=DISPATCHERS[seed % len(DISPATCHERS)], partitions=1 + seed % 8, **changes)
     producer = Producer(history, in_format(options))
     return history, producer, list(producer.log())

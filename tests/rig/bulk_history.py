@@ -138,7 +138,7 @@ class _BulkWriter:
         self._encoder = Encoder(options.flavour, options.compression)
         self._wire = wire_of(options.form, options.flavour, options.compression, options.images, options.wire)
         self._items = ItemEncoder(self._wire, options.sent_images)
-        self._bootstraps = BootstrapSender(options.wire)
+        self._bootstraps = BootstrapSender(options.wire, options.flavour)
         self._maker = ItemMaker(random.Random(options.seed), options.dispatcher, ImageOptions())
         self._images: dict[Table, ImageWriter] = {}
 
@@ -167,7 +167,7 @@ class _BulkWriter:
     def _single(self, item: RowItem, time_ms: int) -> Iterator[LogRecord]:
         """Write a row as a record of its own, after the schema of its table where that is new."""
         if self._options.form.sends_schemas and self._bootstraps.notes(item, self._options.topic, time_ms):
-            schema = self._wire.bootstrap(item, time_ms)
+            schema = self._wire.bootstrap(item.schema, time_ms)
             yield from () if schema is None else self._copies(schema, self._streams, time_ms)
         stream = self._streams[self._slots[item.hash % len(self._slots)]]
         yield from self._copies(self._items.encode(item, time_ms), [stream], time_ms)

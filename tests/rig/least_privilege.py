@@ -11,7 +11,7 @@ from tests.rig.mysql_oracle import connect
 
 EXAMPLE_USER = re.compile(r"'\w+'@'%'")
 EXAMPLE_PASSWORD, EXAMPLE_SCHEMA = "'choose-a-password'", " shop.* "
-REPLICATED = ("bank", "shop", "crm", "types", "lab%", "log", "bulk", "oltp", "applier_test_shop")
+REPLICATED = ("bank", "shop", "crm", "types", "lab%", "log", "metrics", "bulk", "oltp", "applier_test_shop")
 """The schemas of the simulated upstream (``lab`` has others beside it), and those of the load on a primary and of integration tests."""
 
 

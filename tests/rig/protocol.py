@@ -10,11 +10,13 @@ import cramjam
 import lz4.frame
 
 from applier.demo.simulator.producer import LogRecord, ProducerOptions
+from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
 from applier.demo.simulator.wire_format import WireFormat
 from applier.sources.formats import FORMATS
 
 CHOSEN = "APPLIER_TEST_PROTOCOL"
 """open-protocol, canal-json, simple or simple-avro."""
+PARTITIONED_SHARE = 0.35
 SHARES = {WireFormat.OPEN_PROTOCOL: 4, WireFormat.CANAL_JSON: 2, WireFormat.SIMPLE: 1, WireFormat.SIMPLE_AVRO: 1}
 
 
@@ -36,6 +38,12 @@ def in_format(options: ProducerOptions) -> ProducerOptions:
     """Return the options of a changefeed that writes the format of its seed."""
     form = form_of(options.seed)
     return options if form is WireFormat.OPEN_PROTOCOL else options.written_as(form)
+
+
+def families_of(seed: int) -> frozenset[TableFamily]:
+    """Return the tables of the history of a seed: some histories have partitioned ones besides."""
+    is_partitioned = random.Random(f"partitioned tables {seed}").random() < PARTITIONED_SHARE
+    return USUAL_FAMILIES | {TableFamily.PARTITIONED} if is_partitioned else USUAL_FAMILIES
 
 
 def is_watermark(record: LogRecord) -> bool:

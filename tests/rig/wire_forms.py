@@ -17,7 +17,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.item import ColumnSelector, ImageOptions, LargeRowOption, LargeRowSettings
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
-from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
+from applier.demo.simulator.table_family import TableFamily
 from applier.model.position import Ts
 from applier.planner.keyless import EqualRows
 from applier.selection import EVERYTHING, TableSelection
@@ -29,7 +29,7 @@ from applier.upstream.row_lookup import TidbRowLookup
 from applier.upstream.settings import UpstreamSettings
 from tests.rig.fake_source import FakeSource
 from tests.rig.projection import seen_by_sink
-from tests.rig.protocol import in_format
+from tests.rig.protocol import families_of, in_format
 from tests.rig.selected import SELECTIONS, differences_from_projection
 from tests.rig.tidb import tidb_server
 from tests.rig.tidb_history import give_history
@@ -144,11 +144,11 @@ def world_of(
     options = replace(
         drawn, images=_images(drawn, forms), large=_large(forms, objects), admin_events=seed % 2 == 0, partitions=1 + seed % 6
     )
-    families, settings = USUAL_FAMILIES, {}
+    families, settings = families_of(seed), {}
     if Form.KEYLESS in forms:
         # What is sent again must show, or equal rows cannot be told from repeated ones (docs/tables.md).
         options = replace(options, announced_restarts=True, growth=0)
-        families, settings = frozenset(TableFamily), {"writes_keyless": True, "equal_rows": EqualRows.ALL}
+        families, settings = families | {TableFamily.KEYLESS}, {"writes_keyless": True, "equal_rows": EqualRows.ALL}
     options = replace(options, images=replace(options.images, **(images or {})), **changes)
     options = in_format(options)
     history = History(seed, HistoryOptions(transactions=transactions, families=families, keyless_twins=True))

@@ -12,6 +12,7 @@ from applier.demo.simulator.json_text import Flavour, easyjson_string, tiflow_st
 from applier.demo.simulator.mysql_text import DdlWriter
 from applier.demo.simulator.operation import Row, action_type, event_name
 from applier.demo.simulator.schema import Table, UpstreamColumn
+from applier.demo.simulator.schema_versions import VersionedTable
 from applier.demo.simulator.value_text import compatible_type, ddl_word, is_bytes, plain_type, raw_bytes, text_of
 from applier.demo.simulator.wire_format import (
     COMPRESSORS,
@@ -114,9 +115,9 @@ class CanalJsonWire:
         )
         return self._event(text)
 
-    def bootstrap(self, item: RowItem, built_ms: int) -> None:
+    def bootstrap(self, schema: VersionedTable, built_ms: int) -> None:
         """Nothing: rows carry their types."""
-        del item, built_ms
+        del schema, built_ms
 
     frame = staticmethod(only_event)
     length = staticmethod(length_of_value)

@@ -17,7 +17,7 @@ from applier.model.position import Ts
 from applier.sources.ticdc.tso import LOGICAL_BITS
 
 _START_MS = 1_764_000_000_000  # 2025-11-24: timestamps far above 2^53
-_FREE_FAMILIES = (TableFamily.SEATS, TableFamily.WORDS, TableFamily.TYPES, TableFamily.KEYLESS)
+_FREE_FAMILIES = (TableFamily.SEATS, TableFamily.WORDS, TableFamily.TYPES, TableFamily.KEYLESS, TableFamily.PARTITIONED)
 _LAB_TABLES_AT_START = 3
 
 

@@ -166,6 +166,11 @@ class RowItem:
     half: int
 
     @property
+    def physical_id(self) -> int:
+        """The id of the partition that holds it, or of its table."""
+        return self.schema.physical_id(self.after if self.after is not None else self.before or ())
+
+    @property
     def table(self) -> Table:
         """The definition that the row has."""
         return self.schema.table

@@ -1,6 +1,7 @@
 """The wire events of items, in any format: reduced images, placeholders of large rows. ``wire_of`` makes the encoder of a format."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from applier.demo.simulator.canal_json import CanalJsonWire
@@ -9,6 +10,7 @@ from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.open_protocol import OpenProtocolWire
 from applier.demo.simulator.operation import Row
 from applier.demo.simulator.schema import Table
+from applier.demo.simulator.schema_versions import VersionedTable
 from applier.demo.simulator.simple import SimpleJsonWire
 from applier.demo.simulator.simple_avro import SimpleAvroWire
 from applier.demo.simulator.wire_format import NO_EXTRAS, KeyExtras, RecordBytes, SentImages, WireEvent, WireFormat, WireOptions
@@ -37,8 +39,8 @@ class Wire(Protocol):
         """Write a watermark: Open Protocol calls it resolved."""
         ...
 
-    def bootstrap(self, item: RowItem, built_ms: int) -> WireEvent | None:
-        """Write the schema that a row needs; None in a format whose rows need none."""
+    def bootstrap(self, schema: VersionedTable, built_ms: int) -> WireEvent | None:
+        """Write the schema that rows need; None in a format whose rows need none."""
         ...
 
     def frame(self, events: Sequence[WireEvent], /) -> RecordBytes:
@@ -75,7 +77,7 @@ class ItemEncoder:
         """Return the event of ``item``."""
         if isinstance(item, DdlItem):
             return self._wire.ddl(item, built_ms)
-        event = self._wire.row(item, self._sent(item, None), NO_EXTRAS, built_ms)
+        event = self._wire.row(item, self._sent(item, None), _extras(item), built_ms)
         if self._large is None or not item.table.handle_places or self._wire.length([event]) <= self._large.limit:
             return event
         return self._placeholder(item, event, self._large, built_ms)
@@ -89,9 +91,9 @@ class ItemEncoder:
     def _placeholder(self, item: RowItem, event: WireEvent, large: LargeRows, built_ms: int) -> WireEvent:
         """Write an event that holds the handle key only. ValueError if that is too large as well: a changefeed fails there."""
         if large.option is LargeRowOption.CLAIM_CHECK:
-            extras = KeyExtras(claim_check=large.store(self._wire.frame([event])))
+            extras = replace(_extras(item), claim_check=large.store(self._wire.frame([event])))
         else:
-            extras = KeyExtras(only_handle_key=True)
+            extras = replace(_extras(item), only_handle_key=True)
         placeholder = self._wire.row(item, self._sent(item, item.table.handle_places), extras, built_ms)
         if self._wire.length([placeholder]) > large.limit:
             message = f"the changefeed fails: a placeholder of {item.name} is larger than {large.limit} bytes"
@@ -112,6 +114,10 @@ class ItemEncoder:
     def _places(self, table: Table, *, only_key: bool) -> Sequence[int]:
         sent = table.sent_places if self._images.selector is None else self._images.selector.places(table)
         return [place for place in table.handle_places if place in sent] if only_key and table.handle_places else sent
+
+
+def _extras(item: RowItem) -> KeyExtras:
+    return KeyExtras(partition_id=item.physical_id) if item.schema.partition_ids else NO_EXTRAS
 
 
 def changed_places(before: Row, after: Row) -> Sequence[int]:

@@ -40,7 +40,7 @@ class LiveLog:
         self._streams = [Stream(topic, partition) for partition in range(partitions)]
         self._form = form
         self.forget_definitions()
-        self._bootstraps = BootstrapSender(WireOptions())
+        self._bootstraps = BootstrapSender(WireOptions(), Flavour.TICDC)
         self._batch = BATCH if form.batches else 1
         self._maker = ItemMaker(random.Random(seed), dispatcher, ImageOptions())
         self._batches: list[list[WireEvent]] = [[] for _ in self._streams]
@@ -73,7 +73,7 @@ class LiveLog:
         """Yield the schema of a table before its first row, in a format that sends schemas."""
         now_ms = physical_ms(item.ts)
         if self._bootstraps.notes(item, self._streams[0].topic, now_ms):
-            event = self._wire.bootstrap(item, now_ms)
+            event = self._wire.bootstrap(item.schema, now_ms)
             if event is not None:
                 yield from self._copies(event, self._streams)
 

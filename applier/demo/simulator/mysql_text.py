@@ -138,7 +138,8 @@ def create_table_text(table: Table, spelled: str) -> str:
     """Write CREATE TABLE for the name as ``spelled``."""
     parts = [column_text(column, table.auto_increment) for column in table.columns] + [index_text(index) for index in table.indexes]
     options = " ENGINE = InnoDB DEFAULT CHARACTER SET = UTF8MB4 DEFAULT COLLATE = UTF8MB4_BIN"
-    return f"CREATE TABLE {spelled} ({','.join(parts)}){options}"
+    hashed = f" PARTITION BY HASH ({quote_name(table.partition_by)}) PARTITIONS {table.partitions}" if table.partitions else ""
+    return f"CREATE TABLE {spelled} ({','.join(parts)}){options}{hashed}"
 
 
 class DdlWriter:

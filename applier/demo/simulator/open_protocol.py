@@ -8,6 +8,7 @@ from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.mysql_text import DdlWriter
 from applier.demo.simulator.operation import Row, action_type, event_name
 from applier.demo.simulator.schema import Table
+from applier.demo.simulator.schema_versions import VersionedTable
 from applier.demo.simulator.wire_format import KeyExtras, SentImages, WireEvent
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -49,9 +50,9 @@ class OpenProtocolWire:
         """Write the admin event of the founding design."""
         return self._encoder.admin(partitions)
 
-    def bootstrap(self, item: RowItem, built_ms: int) -> None:
+    def bootstrap(self, schema: VersionedTable, built_ms: int) -> None:
         """Nothing: rows carry their types."""
-        del item, built_ms
+        del schema, built_ms
 
     frame = staticmethod(frame)
     length = staticmethod(record_length)

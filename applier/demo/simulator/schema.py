@@ -56,6 +56,9 @@ class Table:
     last_foreign_key: int = 0
     """Number in the name that an unnamed foreign key got last: TiDB uses none twice."""
     comment: str = field(default="", compare=False)
+    partition_by: str = ""
+    """The integer column whose hash gives the partition; "" for a table that is not partitioned."""
+    partitions: int = 0
 
     def __hash__(self) -> int:
         """Hash once: a table is a key of caches on the path of each row."""
@@ -103,6 +106,11 @@ class Table:
         """Return ``row`` with the values that its generated columns have."""
         made = {place: rule.value(row[source]) for place, source, rule in self._generated if not (virtual_only and rule.stored)}
         return tuple(made.get(place, value) for place, value in enumerate(row)) if made else row
+
+    def partition_of(self, row: tuple[Value, ...]) -> int:
+        """Return the number of the partition that holds a row, as PARTITION BY HASH counts: NULL is in the first one."""
+        value = row[self.position[self.partition_by]]
+        return abs(value) % self.partitions if isinstance(value, int) else 0
 
     @cached_property
     def flags(self) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from applier.demo.simulator.operation import (
     DropTable,
     DropView,
     RenameTable,
+    Row,
     TruncateTable,
 )
 from applier.demo.simulator.schema import Table
@@ -28,12 +29,21 @@ _FIRST_ID = 100
 
 @dataclass(frozen=True, slots=True)
 class VersionedTable:
-    """A definition at one version. ``column_ids`` grow in the order of creation, whatever the position of a column."""
+    """A definition at one version. ``column_ids`` grow in the order of creation, whatever the position of a column.
+
+    ``partition_ids``: of the partitions in their order; () of a table that is not partitioned.
+    """
 
     table: Table
     table_id: int
     version: int
     column_ids: tuple[int, ...]
+    partition_ids: tuple[int, ...] = ()
+    is_view: bool = False
+
+    def physical_id(self, row: Row) -> int:
+        """Return the id of the partition that holds a row, or that of the table."""
+        return self.partition_ids[self.table.partition_of(row)] if self.partition_ids else self.table_id
 
 
 class VersionedSchemas:
@@ -42,16 +52,24 @@ class VersionedSchemas:
     def __init__(self) -> None:
         self._tables: dict[TableName, VersionedTable] = {}
         self._last_id = _FIRST_ID
+        self._shown: tuple[VersionedTable, ...] | None = None
+
+    def tables(self) -> tuple[VersionedTable, ...]:
+        """Return all tables as they are now, without views; the same tuple until a DDL changes something."""
+        if self._shown is None:
+            self._shown = tuple(found for found in self._tables.values() if found.table.columns and not found.is_view)
+        return self._shown
 
     def of(self, table: Table, ts: Ts) -> VersionedTable:
         """Return the table as it is now; one whose definition never came in a DDL gets a version below ``ts``."""
         found = self._tables.get(table.name)
         if found is None or (found.table is not table and found.table != table):
-            found = self._tables[table.name] = self._created(table, ts)
+            found = self._put(self._created(table, ts))
         return found
 
     def execute(self, ddl: Ddl, ts: Ts) -> tuple[VersionedTable | None, VersionedTable | None]:
         """Carry out a DDL and return its table as it was before and as it is after; of a dropped one, as it last was."""
+        self._shown = None
         match ddl:
             case CreateSchema():
                 return None, None
@@ -63,7 +81,8 @@ class VersionedSchemas:
                 del self._tables[name]
                 return dropped, dropped
             case CreateTable() | CreateTableLike() | CreateView():
-                return None, self._put(self._created(self._definition(ddl, ts), ts))
+                made = self._created(self._definition(ddl, ts), ts)
+                return None, self._put(replace(made, is_view=isinstance(ddl, CreateView)))
             case _:
                 return self._changed(ddl, ts)
 
@@ -87,7 +106,8 @@ class VersionedSchemas:
         match ddl:
             case TruncateTable(name):
                 before = self._named(name, ts)
-                return before, self._put(replace(before, table_id=self._next_id(), version=_version(before, ts)))
+                emptied = replace(before, table_id=self._next_id(), partition_ids=self._partition_ids(before.table))
+                return before, self._put(replace(emptied, version=_version(before, ts)))
             case RenameTable(old, new):
                 before = self._named(old, ts)
                 del self._tables[old]
@@ -96,14 +116,19 @@ class VersionedSchemas:
                 before = self.of(table, ts)
                 after, origins = altered(table, clauses)
                 ids = _column_ids(before, origins)
-                return before, self._put(VersionedTable(after, before.table_id, _version(before, ts), ids))
+                return before, self._put(replace(before, table=after, version=_version(before, ts), column_ids=ids))
 
     def _put(self, made: VersionedTable) -> VersionedTable:
         self._tables[made.table.name] = made
+        self._shown = None
         return made
 
     def _created(self, table: Table, ts: Ts) -> VersionedTable:
-        return VersionedTable(table, self._next_id(), ts - 1, tuple(range(1, len(table.columns) + 1)))
+        ids = tuple(range(1, len(table.columns) + 1))
+        return VersionedTable(table, self._next_id(), ts - 1, ids, self._partition_ids(table))
+
+    def _partition_ids(self, table: Table) -> tuple[int, ...]:
+        return tuple(self._next_id() for _ in range(table.partitions))
 
     def _next_id(self) -> int:
         self._last_id += 2

@@ -128,9 +128,9 @@ class SimpleMessages(ABC):
         """Write a watermark."""
         return WireEvent(b"", self._compress(self._watermark(ts, built_ms)))
 
-    def bootstrap(self, item: RowItem, built_ms: int) -> WireEvent:
-        """Write the schema that a row needs. It has no commit ts."""
-        return WireEvent(b"", self._compress(self._bootstrap(item.schema, built_ms)))
+    def bootstrap(self, schema: VersionedTable, built_ms: int) -> WireEvent:
+        """Write a schema. It has no commit ts."""
+        return WireEvent(b"", self._compress(self._bootstrap(schema, built_ms)))
 
     frame = staticmethod(only_event)
     length = staticmethod(length_of_value)
@@ -161,7 +161,7 @@ class SimpleJsonWire(SimpleMessages):
         members = [
             '"version":1',
             *_names(name),
-            f'"tableID":{schema.table_id}',
+            f'"tableID":{item.physical_id}',
             f'"type":"{row_word(item)}"',
             *_times(item.ts, built_ms),
             f'"schemaVersion":{schema.version}',

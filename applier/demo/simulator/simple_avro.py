@@ -78,7 +78,7 @@ class SimpleAvroWire(SimpleMessages):
             long(1),
             string(name.schema),
             string(name.table),
-            long(schema.table_id),
+            long(item.physical_id),
             long(_ROW_WORDS.index(row_word(item))),
             long(item.ts),
             long(built_ms),

@@ -27,9 +27,11 @@ class TableFamily(StrEnum):
     """Tables that DDLs create, alter, rename and drop at any time."""
     KEYLESS = "keyless"
     """Tables without any key, which a changefeed sends under ``force-replicate`` only. Not in a history unless chosen."""
+    PARTITIONED = "partitioned"
+    """Partitioned tables: each partition has an id of its own. Not in a history unless chosen."""
 
 
-USUAL_FAMILIES = frozenset(TableFamily) - {TableFamily.KEYLESS}
+USUAL_FAMILIES = frozenset(TableFamily) - {TableFamily.KEYLESS, TableFamily.PARTITIONED}
 
 
 ACCOUNTS = TableName("bank", "accounts")
@@ -210,6 +212,27 @@ KEYLESS_TABLES = (
         indexes=(index("by_sensor", "sensor"),),
     ),
 )
+PARTITIONED_TABLES = (
+    Table(
+        name=TableName("metrics", "points"),
+        columns=(
+            column("sensor", of.integer(), null=False),
+            column("at", of.datetime(3), null=False),
+            column("value", of.real("DOUBLE")),
+            column("raw", of.varbinary(12)),
+        ),
+        indexes=(primary("sensor", "at"), index("by_time", "at")),
+        partition_by="sensor",
+        partitions=4,
+    ),
+    Table(
+        name=TableName("metrics", "totals"),
+        columns=(column("day", of.integer("BIGINT"), null=False), column("total", of.decimal(20, 2)), column("seen", of.timestamp(3))),
+        indexes=(unique("one_day", "day"),),
+        partition_by="day",
+        partitions=3,
+    ),
+)
 FAMILY_TABLES: dict[TableFamily, tuple[Table, ...]] = {
     TableFamily.MONEY: MONEY_TABLES,
     TableFamily.ORDERS: ORDER_TABLES,
@@ -218,4 +241,5 @@ FAMILY_TABLES: dict[TableFamily, tuple[Table, ...]] = {
     TableFamily.TYPES: TYPE_TABLES,
     TableFamily.LAB: (),
     TableFamily.KEYLESS: KEYLESS_TABLES,
+    TableFamily.PARTITIONED: PARTITIONED_TABLES,
 }

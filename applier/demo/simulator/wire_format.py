@@ -47,7 +47,8 @@ class WireOptions:
 
     ``content_compatible``: canal-json has types as SHOW COLUMNS prints them, and ``old`` has changed columns only. ``extension``:
     ``enable-tidb-extension``. ``bootstrap_ms`` and ``bootstrap_rows``: after so long or so many rows simple sends the schema of a table
-    again; 0: it never sends one but in a DDL. ``bootstrap_everywhere``: to all partitions, else to partition 0.
+    again; 0: it never sends one but in a DDL. ``bootstrap_everywhere``: to all partitions, else to partition 0. ``bootstrap_at_start``: an
+    owner sends the schemas of all tables before its first watermark.
     """
 
     content_compatible: bool = False
@@ -55,6 +56,16 @@ class WireOptions:
     bootstrap_ms: int = 120_000
     bootstrap_rows: int = 10_000
     bootstrap_everywhere: bool = True
+    bootstrap_at_start: bool = False
+
+    @property
+    def bootstraps_rows(self) -> bool:
+        """Whether the sender of rows sends schemas."""
+        return self.bootstrap_ms > 0 and self.bootstrap_rows > 0
+
+    def sends_all_at_start(self, *, by_tiflow: bool) -> bool:
+        """Whether an owner sends all schemas; ticdc does not ask whether schemas are sent else."""
+        return self.bootstrap_at_start and (self.bootstraps_rows or not by_tiflow)
 
 
 class WireEvent(NamedTuple):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from applier.demo.simulator.item import RowItem
+from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.wire_format import WireOptions
 
 TICK_MS = 5_000
@@ -22,23 +23,25 @@ class _KnownTable:
 
 
 class BootstrapSender:
-    """The tables of one node. A new owner, or another node for a table, begins with none."""
+    """The tables of one node: tiflow counts each partition of one. A new owner, or another node for a table, begins with none."""
 
-    def __init__(self, options: WireOptions) -> None:
+    def __init__(self, options: WireOptions, flavour: Flavour) -> None:
         self._options = options
+        self._flavour = flavour
         self._known: dict[int, _KnownTable] = {}
         self._next_tick_ms = 0
 
     @property
     def is_on(self) -> bool:
         """Whether it sends anything."""
-        return self._options.bootstrap_ms > 0 and self._options.bootstrap_rows > 0
+        return self._options.bootstraps_rows
 
     def notes(self, item: RowItem, topic: str, now_ms: int) -> bool:
         """Note a row that is about to be sent, and return whether the schema comes before it."""
-        known = self._known.get(item.schema.table_id)
+        number = item.physical_id if self._flavour is Flavour.TIFLOW else item.schema.table_id
+        known = self._known.get(number)
         if known is None:
-            self._known[item.schema.table_id] = _KnownTable(topic, item, now_ms, now_ms, 1)
+            self._known[number] = _KnownTable(topic, item, now_ms, now_ms, 1)
             return True
         known.last_row, known.last_row_ms = item, now_ms
         known.rows += 1

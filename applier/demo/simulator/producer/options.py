@@ -69,6 +69,7 @@ class ProducerOptions:
             bootstrap_ms=rng.choice((120_000, 120_000, 5_000)),
             bootstrap_rows=rng.choice((10_000, 10_000, 7)),
             bootstrap_everywhere=rng.random() < 0.8,
+            bootstrap_at_start=rng.random() < 0.3,
         )
         large = self.large and replace(self.large, raw_value=rng.random() < 0.3)
         return replace(self, form=form, wire=wire, large=large)

@@ -22,6 +22,7 @@ from applier.demo.simulator.open_protocol import OpenProtocolWire
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer.bootstrap import BootstrapSender
 from applier.demo.simulator.producer.options import LogRecord, ProducerOptions
+from applier.demo.simulator.schema_versions import VersionedTable
 from applier.demo.simulator.wire_format import RecordBytes, WireEvent, only_event
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Stream, Ts
@@ -119,7 +120,9 @@ class ChangefeedOwner:
         self.wire = wire_of(options.form, flavour, options.compression, options.images, options.wire)
         self.large = LargeRows(options.large, rng) if options.large else None
         self.items = ItemEncoder(self.wire, options.sent_images, self.large)
-        self.bootstraps = BootstrapSender(options.wire)
+        self.bootstraps = BootstrapSender(options.wire, flavour)
+        self.first_schemas: Sequence[VersionedTable] = ()
+        """Of all tables, which it sends before its first watermark."""
         self.copies: dict[DdlItem, list[Stream]] = {}
         self.checkpoints: deque[tuple[int, Ts]] = deque(maxlen=_MAX_CHECKPOINTS)
         self._number = 0
@@ -251,7 +254,8 @@ class UpstreamSteps:
         self._steps = iter(history)
         self._maker = ItemMaker(rng, options.dispatcher, options.images)
         self._horizon = options.horizon
-        self._kept: deque[tuple[Ts, list[Item]]] = deque()
+        self._kept: deque[tuple[Ts, list[Item], Sequence[VersionedTable]]] = deque()
+        self._floor_tables: Sequence[VersionedTable] = ()
         self.next: UpstreamStep | None = next(self._steps, None)
         self.floor = Ts(0)
         self.last_ts = Ts(0)
@@ -267,7 +271,7 @@ class UpstreamSteps:
         if step is None:
             return []
         items = self._maker.items(step)
-        self._kept.append((step.ts, items))
+        self._kept.append((step.ts, items, self._maker.schemas.tables()))
         self.last_ts = step.ts
         self.next = next(self._steps, None)
         return items
@@ -276,15 +280,20 @@ class UpstreamSteps:
         """Forget steps beyond the horizon, but none at or above the oldest pending item."""
         oldest = min((item.ts for item in pending), default=self.last_ts)
         while len(self._kept) > self._horizon and self._kept[0][0] < oldest:
-            self.floor = self._kept.popleft()[0]
+            self.floor, _, self._floor_tables = self._kept.popleft()
+
+    def tables_at(self, checkpoint: Ts) -> Sequence[VersionedTable]:
+        """Return the tables as an owner finds them that starts from a checkpoint: DDLs at it may come again."""
+        before = (tables for ts, _, tables in reversed(self._kept) if ts < checkpoint)
+        return next(before, self._floor_tables)
 
     def times(self) -> Iterator[Ts]:
         """Yield the timestamps of the kept steps."""
-        return (ts for ts, _ in self._kept)
+        return (ts for ts, _, _ in self._kept)
 
     def items(self) -> Iterator[Item]:
         """Yield the items of the kept steps."""
-        return (item for _, items in self._kept for item in items)
+        return (item for _, items, _ in self._kept for item in items)
 
     def ddls(self) -> Iterator[DdlItem]:
         """Yield the DDLs of the kept steps."""
@@ -312,7 +321,7 @@ class ProducerState:
         self.promised = Ts(0)
         self.promised_to: dict[Stream, Ts] = {}
         self.moved: deque[RowItem] = deque()
-        self.moved_bootstraps = BootstrapSender(options.wire)
+        self.moved_bootstraps = BootstrapSender(options.wire, options.flavour)
         self.replays = options.replays
         self.is_quiet = False
         self.final_ts = Ts(0)
@@ -345,7 +354,7 @@ def _send_row(state: ProducerState, item: RowItem, sender: BootstrapSender) -> N
         return
     topic = state.topics.of_schema(item.name.schema)
     if state.options.form.sends_schemas and sender.is_on and sender.notes(item, topic, state.writer.now_ms):
-        _send_schema(state, topic, item)
+        _send_schema(state, topic, item.schema)
     stream = Stream(topic, item.hash % state.topics.counts[topic])
     event = state.owner.items.encode(item, state.writer.now_ms)
     if event.is_placeholder:
@@ -353,11 +362,14 @@ def _send_row(state: ProducerState, item: RowItem, sender: BootstrapSender) -> N
     state.writer.add_row(stream, event)
 
 
-def _send_schema(state: ProducerState, topic: str, item: RowItem) -> None:
+def _send_schema(state: ProducerState, topic: str, schema: VersionedTable) -> None:
     """Send the schema that a row needs to the partitions of a topic."""
-    streams = state.topics.streams(topic) if state.options.wire.bootstrap_everywhere else [Stream(topic, 0)]
+    _write_schema(state, state.topics.streams(topic) if state.options.wire.bootstrap_everywhere else [Stream(topic, 0)], schema)
+
+
+def _write_schema(state: ProducerState, streams: Iterable[Stream], schema: VersionedTable) -> None:
     for stream in streams:
-        event = state.owner.wire.bootstrap(item, state.writer.now_ms)
+        event = state.owner.wire.bootstrap(schema, state.writer.now_ms)
         if event is not None:
             state.writer.write_events(stream, [event])
             state.writer.count("schema")
@@ -367,7 +379,20 @@ def send_due_schemas(state: ProducerState) -> None:
     """Send the schemas again that are due."""
     if state.options.form.sends_schemas and state.owner.bootstraps.is_on:
         for topic, item in state.owner.bootstraps.due(state.writer.now_ms):
-            _send_schema(state, topic, item)
+            _send_schema(state, topic, item.schema)
+
+
+def send_first_schemas(state: ProducerState) -> None:
+    """Send the schemas of all tables to all partitions, whatever the senders of rows do (canal_json_and_simple.md 6).
+
+    tiflow sends each to its table's topic. ticdc gives the router no name, so all go to the default topic.
+    """
+    schemas, state.owner.first_schemas = state.owner.first_schemas, ()
+    for schema in schemas:
+        by_name = state.owner.flavour is Flavour.TIFLOW
+        topic = state.topics.of_schema(schema.table.name.schema) if by_name else state.options.topic
+        _write_schema(state, state.topics.streams(topic), schema)
+        state.writer.count("schema at start")
 
 
 def _send_ddl(state: ProducerState, item: DdlItem) -> None:
@@ -422,6 +447,8 @@ def advance_checkpoint(state: ProducerState) -> None:
 def send_resolved(state: ProducerState) -> None:
     """Send checkpoints to some streams: each has its own pace, and some checkpoints are not sent."""
     legacy = state.options.legacy_batches and state.options.form.batches
+    if not state.is_quiet:
+        send_first_schemas(state)
     for stream in [] if state.is_quiet else state.topics.streams():
         times = state.owner.next_resolved(stream, all_of_them=legacy)
         if not times:
@@ -459,6 +486,7 @@ def finish(state: ProducerState) -> None:
 
 def resolve_everywhere(state: ProducerState, ts: Ts) -> None:
     """Send one resolved ts to all streams."""
+    send_first_schemas(state)
     streams = state.topics.streams()
     state.rng.shuffle(streams)
     for stream in streams:
@@ -510,6 +538,8 @@ def _restart(state: ProducerState) -> None:
         _grow(state)
     upgrades = state.options.upgrade and was is Flavour.TIFLOW and state.rng.random() < 0.5
     state.owner = ChangefeedOwner(Flavour.TICDC if upgrades else was, state.options, state.rng)
+    if state.options.form.sends_schemas and state.options.wire.sends_all_at_start(by_tiflow=state.owner.flavour is Flavour.TIFLOW):
+        state.owner.first_schemas = state.upstream.tables_at(persisted)
     state.writer.count("upgrade" if upgrades else "restart")
     if state.options.announced_restarts:
         resolve_everywhere(state, persisted)
@@ -535,7 +565,7 @@ def _move_table(state: ProducerState) -> None:
     if sent:
         # Another node: none of its rows is in a record of the last one.
         state.moved.clear()
-        state.moved_bootstraps = BootstrapSender(state.options.wire)
+        state.moved_bootstraps = BootstrapSender(state.options.wire, state.owner.flavour)
         name, since = state.rng.choice(sent).name, state.rng.choice(sent).ts
         state.moved.extend([item for item in sent if item.name == name and item.ts > since][: state.rng.choice((1, 5, 99))])
         state.writer.count("table move")

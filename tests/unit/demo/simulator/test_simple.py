@@ -7,15 +7,16 @@ import pytest
 
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.column_type import GeneratedRule, Generation
-from applier.demo.simulator.history import History
+from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.item import DdlItem, LargeRowOption, LargeRowSettings, RowClass, RowItem
 from applier.demo.simulator.json_text import Flavour
-from applier.demo.simulator.operation import AddColumn, AlterTable, CreateSchema, CreateTable, RenameTable, TruncateTable
+from applier.demo.simulator.operation import AddColumn, AlterTable, CreateSchema, CreateTable, CreateView, RenameTable, TruncateTable
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.schema import Table, UpstreamIndex, column, column_with_default, generated, index, primary
 from applier.demo.simulator.schema_versions import VersionedSchemas, VersionedTable
 from applier.demo.simulator.simple import SimpleJsonWire
 from applier.demo.simulator.simple_avro import SimpleAvroWire
+from applier.demo.simulator.table_family import TableFamily
 from applier.demo.simulator.wire_format import KeyExtras, SentImages, WireFormat
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -60,7 +61,7 @@ def test_each_message_says_what_it_is_in_its_first_bytes(made):
     created = DdlItem(ts=TS, ddl=CreateSchema("d"), previous=None, before=None, after=None)
     messages = [
         wire.watermark(TS, 3),
-        wire.bootstrap(row(AB, after=("x", "y")), 3),
+        wire.bootstrap(row(AB).schema, 3),
         wire.ddl(created, 3),
         wire.row(row(AB, after=("x", "y")), SentImages((0, 1), None), EXTRAS, 3),
     ]
@@ -124,7 +125,7 @@ def test_a_schema_has_types_defaults_and_all_indexes(made):
         column("at", of.datetime(3)),
         indexes=(primary("id"), index("by_name", "name"), UpstreamIndex(name="expr", columns=("name",), expression="lower")),
     )
-    shown = content(made(Flavour.TICDC, "none").bootstrap(row(kind, after=()), 3).value)["tableSchema"]
+    shown = content(made(Flavour.TICDC, "none").bootstrap(row(kind, after=()).schema, 3).value)["tableSchema"]
     columns = {one["name"]: one for one in shown["columns"]}
     types = {name: one["dataType"] for name, one in columns.items()}
     assert (types["id"]["mysqlType"], types["id"]["unsigned"], types["id"]["length"]) == ("bigint", True, 20)
@@ -150,14 +151,14 @@ def test_versions_change_with_definitions_and_ids_with_tables():
     assert (renamed[0], renamed[1].version, renamed[1].table_id) == (added, 199, first.table_id)
     assert (emptied.version, emptied.table_id != first.table_id) == (399, True)
     # tiflow: in the order of creation, not that of the table.
-    shown = content(SimpleJsonWire(Flavour.TIFLOW, "none").bootstrap(replace(row(AB), schema=added), 3).value)["tableSchema"]
+    shown = content(SimpleJsonWire(Flavour.TIFLOW, "none").bootstrap(added, 3).value)["tableSchema"]
     assert [one["name"] for one in shown["columns"]] == ["b", "a", "c"]
 
 
-def log_of(seed, form, **changes):
+def log_of(seed, form, history=None, **changes):
     options = replace(ProducerOptions.drawn(seed), compression="none").written_as(form)
     options = replace(options, wire=replace(options.wire, bootstrap_everywhere=True), topic_per_schema=False, growth=0, **changes)
-    return [(record, content(record.value)) for record in Producer(History(seed), options).log()]
+    return [(record, content(record.value)) for record in Producer(history or History(seed), options).log()]
 
 
 def kind_of(shown):
@@ -178,6 +179,47 @@ def test_every_row_has_its_schema_before_it_in_its_own_partition(seed, form):
             assert (shown["database"], shown["table"], shown["schemaVersion"]) in seen
         assert (kind == "BOOTSTRAP") is (not shown.get("commitTs"))
     assert rows
+
+
+PARTITIONED = HistoryOptions(families=frozenset({TableFamily.PARTITIONED}))
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+@pytest.mark.parametrize("form", [WireFormat.SIMPLE, WireFormat.SIMPLE_AVRO])
+def test_rows_of_a_partitioned_table_have_the_ids_of_its_partitions(form, flavour):
+    log = log_of(3, form, History(3, PARTITIONED), flavour=flavour, upgrade=False, replays=0)
+    tables: dict = {}
+    for _, shown in log:
+        if schema := shown.get("tableSchema"):
+            tables[schema["table"]] = schema["tableID"]
+    rows = [shown for _, shown in log if kind_of(shown) == "DML"]
+    ids = {name: {shown["tableID"] for shown in rows if shown["table"] == name} for name in ("points", "totals")}
+    assert {name: len(found) for name, found in ids.items()} == {"points": 4, "totals": 3}
+    assert not ids["points"] & ids["totals"]
+    assert all(tables[name] not in found for name, found in ids.items())
+    # One sender counts partitions, the other one tables.
+    sent = [shown["tableSchema"]["table"] for _, shown in log if kind_of(shown) == "BOOTSTRAP"]
+    partitions = {record.stream for record, _ in log}
+    assert len(sent) >= len(partitions) * (7 if flavour is Flavour.TIFLOW else 2)
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_an_owner_may_send_the_schemas_of_all_tables_before_its_first_watermark(flavour):
+    options = replace(ProducerOptions.drawn(1), compression="none", flavour=flavour, upgrade=False, partitions=2, growth=0, replays=12)
+    options = replace(options, topic_per_schema=True).written_as(WireFormat.SIMPLE)
+    history = History(1)
+    for everything in (True, False):
+        # Without the sender of rows tiflow sends none; ticdc does not ask.
+        wire = replace(options.wire, bootstrap_at_start=True, bootstrap_ms=options.wire.bootstrap_ms * everything)
+        producer = Producer(history, replace(options, wire=wire))
+        log = [(record, content(record.value)) for record in producer.log()]
+        assert producer.counts["restart"] > 0
+        assert bool(producer.counts.get("schema at start")) is (everything or flavour is Flavour.TICDC)
+    sent = [(record.stream, shown["tableSchema"]) for record, shown in log if kind_of(shown) == "BOOTSTRAP"]
+    assert {stream.topic for stream, _ in sent} == ({options.topic} if flavour is Flavour.TICDC else set())
+    views = {ddl.name.table for step in history for ddl in step.ddls if isinstance(ddl, CreateView)}
+    assert not views & {schema["table"] for _, schema in sent}
+    assert all(sum(other == schema for _, other in sent) % 2 == 0 for _, schema in sent), "each is in both partitions"
 
 
 def test_both_encodings_say_the_same():
@@ -208,5 +250,5 @@ def test_a_large_row_says_that_it_is_reduced(tmp_path):
 def test_generated_columns_are_listed_and_not_marked():
     made = Generation(rule=next(iter(GeneratedRule)), source="a", stored=False)
     kind = table(column("a", of.integer(), null=False), generated("g", of.integer(), made))
-    shown = content(SimpleJsonWire(Flavour.TICDC, "none").bootstrap(row(kind, after=()), 3).value)["tableSchema"]
+    shown = content(SimpleJsonWire(Flavour.TICDC, "none").bootstrap(row(kind, after=()).schema, 3).value)["tableSchema"]
     assert [one["name"] for one in shown["columns"]] == ["a", "g"]
