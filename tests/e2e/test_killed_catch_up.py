@@ -48,7 +48,9 @@ class Kills:
     def _one_replica(self, kills):
         self.replicas += 1
         url = f"sqlite:///{self._directory}/replica{self.replicas}.db"
-        config = write_config(self._directory, servers=self._servers, url=url, topics=list(self._world.topics))
+        config = write_config(
+            self._directory, servers=self._servers, url=url, topics=list(self._world.topics), protocol=self._world.protocol
+        )
         while len(self._killed) < kills:
             program = self._processes.enter_context(catchup(config))
             if not kill_somewhere(program, self._rng, url):

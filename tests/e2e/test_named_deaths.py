@@ -64,7 +64,7 @@ def real_world(kafka):
 )
 def test_a_driver_that_dies_at_points_of_a_ddl_in_turn_ends_identical_in_a_file(points, tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
-    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics))
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), protocol=mock_world.protocol)
     for point in points:
         die_at(catchup, config, point)
         assert differences_now(mock_world.history, url) == [], point
@@ -87,7 +87,9 @@ def test_a_daemon_that_dies_at_points_of_a_ddl_in_turn_ends_identical_on_a_serve
     points, tmp_path, kafka, mysql_url, least_privileged_url, real_world
 ):
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
+    config = write_config(
+        tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics), protocol=real_world.protocol
+    )
     for point in points:
         die_at(daemon, config, point)
         if point not in STATEMENT_IN_DOUBT:
@@ -102,7 +104,12 @@ def test_a_daemon_that_dies_at_points_of_a_ddl_in_turn_ends_identical_on_a_serve
 )
 def test_writers_that_die_at_a_commit_are_replaced_and_the_file_ends_identical(point, tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
-    lose_writers_at(write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics)), mock_world, url, point)
+    lose_writers_at(
+        write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), protocol=mock_world.protocol),
+        mock_world,
+        url,
+        point,
+    )
 
 
 @pytest.mark.parametrize("point", WRITER)
@@ -110,5 +117,7 @@ def test_writers_that_die_at_a_commit_are_replaced_and_the_server_ends_identical
     point, tmp_path, kafka, mysql_url, least_privileged_url, real_world
 ):
     clear_sink(mysql_url)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics))
+    config = write_config(
+        tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=list(real_world.topics), protocol=real_world.protocol
+    )
     lose_writers_at(config, real_world, mysql_url, point)

@@ -59,7 +59,7 @@ def test_a_daemon_outlives_its_python_workers_and_its_java_process(tmp_path, moc
     world = small_upstream(62, f"outlived-{uuid4().hex[:8]}", transactions=30)
     third = len(world.log) // 3
     produce_log(world.log[:third], mock_kafka)
-    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics), protocol=world.protocol)
     with daemon(config) as program:
         assert program.reaches(lambda: fence_of(url)[1] > 0)
         kill_one(program, Role.WORKER)
@@ -85,7 +85,9 @@ def test_a_daemon_follows_a_feed_beside_which_no_other_runs_and_ends_when_it_is_
     world.create_topics(servers)
     middle = len(world.log) // 2
     produce_log(world.log[:middle], servers)
-    config = write_config(tmp_path, servers=servers, url=least_privileged_url, topics=list(world.topics), lease_s=LEASE_S)
+    config = write_config(
+        tmp_path, servers=servers, url=least_privileged_url, topics=list(world.topics), protocol=world.protocol, lease_s=LEASE_S
+    )
     with daemon(config) as program:
         assert program.reaches(lambda: fence_of(mysql_url)[1] > 0)
         with daemon(config) as second:
@@ -118,7 +120,7 @@ def test_a_daemon_waits_for_its_database_says_so_everywhere_and_ends_in_good_ord
     world.produce(mock_kafka)
     server, port, http = make_url(least_privileged_url), free_port(), f"127.0.0.1:{free_port()}"
     url = server.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
-    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics))
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(world.topics), protocol=world.protocol)
     with config.open("a", encoding="utf-8") as file:
         file.write(f'[http]\nlisten = "{http}"\n')
     with daemon(config) as program:

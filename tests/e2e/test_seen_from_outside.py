@@ -58,7 +58,7 @@ def test_a_daemon_is_seen_while_it_runs_and_after_its_end(tmp_path, mock_kafka, 
     middle = len(world.log) // 2
     produce_log(world.log[:middle], mock_kafka)
     url, topics = f"sqlite:///{tmp_path}/replica.db", list(world.topics)
-    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=topics, lease_s=LEASE_S)
+    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=topics, protocol=world.protocol, lease_s=LEASE_S)
     with config.open("a", encoding="utf-8") as file:
         file.write('[http]\nlisten = 0\n[log]\nformat = "json"\n')
 

@@ -65,19 +65,27 @@ def real_world(kafka):
 
 def test_s24_of_two_on_one_file_one_works_and_the_other_exits_5(tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
-    contend(write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), lease_s=LIVING_S), mock_world, url)
+    contend(
+        write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), protocol=mock_world.protocol, lease_s=LIVING_S),
+        mock_world,
+        url,
+    )
 
 
 def test_s24_of_two_on_one_server_one_works_and_the_other_exits_5(tmp_path, kafka, mysql_url, least_privileged_url, real_world):
     clear_sink(mysql_url)
     topics = list(real_world.topics)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=topics, lease_s=LIVING_S)
+    config = write_config(
+        tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=topics, protocol=real_world.protocol, lease_s=LIVING_S
+    )
     contend(config, real_world, mysql_url)
 
 
 def test_after_a_kill_the_next_start_takes_the_file_at_once_whatever_the_lease(tmp_path, mock_kafka, mock_world):
     url = f"sqlite:///{tmp_path}/replica.db"
-    config = write_config(tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), lease_s=HOUR_S)
+    config = write_config(
+        tmp_path, servers=mock_kafka, url=url, topics=list(mock_world.topics), protocol=mock_world.protocol, lease_s=HOUR_S
+    )
     kill_and_restart(config, mock_world, url)
 
 
@@ -87,5 +95,7 @@ def test_after_a_kill_the_next_start_waits_for_some_heartbeats_and_not_for_the_l
 ):
     clear_sink(mysql_url)
     topics = list(real_world.topics)
-    config = write_config(tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=topics, lease_s=LEASE_S)
+    config = write_config(
+        tmp_path, servers=kafka.bootstrap_servers, url=least_privileged_url, topics=topics, protocol=real_world.protocol, lease_s=LEASE_S
+    )
     assert kill_and_restart(config, real_world, mysql_url)["seconds"] < LEASE_S

@@ -20,9 +20,9 @@ PARTITIONED_SHARE = 0.35
 SHARES = {WireFormat.OPEN_PROTOCOL: 4, WireFormat.CANAL_JSON: 2, WireFormat.SIMPLE: 1, WireFormat.SIMPLE_AVRO: 1}
 
 
-def chosen_form() -> WireFormat:
-    """Return the format of what is not drawn from a seed."""
-    return WireFormat(os.environ.get(CHOSEN, WireFormat.OPEN_PROTOCOL))
+def chosen_form(usual: WireFormat = WireFormat.OPEN_PROTOCOL) -> WireFormat:
+    """Return the format of what is not drawn from a seed; ``usual``: where none is named."""
+    return WireFormat(os.environ.get(CHOSEN, usual))
 
 
 def form_of(seed: int) -> WireFormat:

@@ -9,6 +9,7 @@ from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.kafka_log import create_topic, produce_log
 from applier.demo.simulator.operation import UpstreamStep
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -19,6 +20,7 @@ from tests.rig.catalogue_oracle import CatalogueOracle
 from tests.rig.clean_server import drop, forget_replicas
 from tests.rig.mysql_oracle import DEFAULT_PREFIX, MysqlOracle, connect, read_schemas
 from tests.rig.oracle import Oracle, compare, open_oracle, read_facts
+from tests.rig.protocol import chosen_form
 from tests.rig.verifying import ComparedTables, verify, wrong
 
 NAME = "e2e"
@@ -26,11 +28,12 @@ NAME = "e2e"
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """``final_ts`` is the last common resolved ts of the log; ``history`` is what a sink must show."""
+    """``final_ts``: the last common watermark of the log; ``history``: what a sink must show; ``protocol``: what the log is written in."""
 
     history: Iterable[UpstreamStep]
     log: tuple[LogRecord, ...]
     final_ts: Ts
+    protocol: str = WireFormat.OPEN_PROTOCOL.protocol
 
     @property
     def topics(self) -> dict[str, int]:
@@ -65,13 +68,13 @@ def upstream(history: History, options: ProducerOptions) -> Upstream:
     """Write the log of a history."""
     producer = Producer(history, options)
     log = tuple(producer.log())
-    return Upstream(history, log, producer.final_ts)
+    return Upstream(history, log, producer.final_ts, options.form.protocol)
 
 
-def small_upstream(seed: int, topic: str, transactions: int, *, partitions: int = 4) -> Upstream:
-    """Write a history with all kinds of tables and DDLs into one topic, with replays."""
+def small_upstream(seed: int, topic: str, transactions: int, *, form: WireFormat = WireFormat.OPEN_PROTOCOL) -> Upstream:
+    """Write a history with all kinds of tables and DDLs into one topic, with replays; in ``form``, if no format is chosen for all tests."""
     history = History(seed, HistoryOptions(transactions=transactions))
-    return upstream(history, ProducerOptions(seed=seed, topic=topic, partitions=partitions, replays=3))
+    return upstream(history, ProducerOptions(seed=seed, topic=topic, partitions=4, replays=3).written_as(chosen_form(form)))
 
 
 @contextmanager
