@@ -28,7 +28,7 @@ def prepare(servers: str, workload: Workload, rows: int) -> str:
         while topic in admin.list_topics(timeout=TIMEOUT_S).topics:
             time.sleep(0.2)
     create_topic(servers, topic, workload.partitions, **QUIET)
-    began, counted = time.monotonic(), _Counted(workload.log(rows))
+    began, counted = time.monotonic(), CountedLog(workload.log(rows))
     produce_log(counted, servers, properties=PRODUCER)
     seconds = time.monotonic() - began
     print(f"wrote {topic}: {counted.bytes / 1e6:,.0f} MB in {seconds:.0f} s, {rows / seconds:,.0f} rows/s", flush=True)
@@ -36,7 +36,7 @@ def prepare(servers: str, workload: Workload, rows: int) -> str:
     return topic
 
 
-class _Counted(Iterable[LogRecord]):
+class CountedLog(Iterable[LogRecord]):
     """Counts the bytes of the records that pass."""
 
     def __init__(self, log: Iterable[LogRecord]) -> None:
@@ -44,5 +44,5 @@ class _Counted(Iterable[LogRecord]):
 
     def __iter__(self) -> Iterator[LogRecord]:
         for record in self._log:
-            self.bytes += len(record.key) + len(record.value)
+            self.bytes += len(record.key or b"") + len(record.value)
             yield record

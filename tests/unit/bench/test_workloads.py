@@ -11,6 +11,7 @@ from tests.bench.suite.checkout import ROOT
 from tests.bench.suite.last_release import KEPT, compared
 from tests.bench.suite.live import quantile
 from tests.bench.suite.report import median_of
+from tests.bench.suite.topic import CountedLog
 from tests.bench.suite.workload import PER_TRANSACTION, WORKLOADS
 from tests.rig.protocol import is_watermark
 
@@ -20,6 +21,12 @@ ROWS = 3000
 def batches(changes):
     while batch := list(islice(changes, PER_TRANSACTION)):
         yield batch
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name.startswith("A")])
+def test_the_bytes_of_every_protocol_are_counted(name):
+    counted = CountedLog(WORKLOADS[name].log(100))
+    assert counted.bytes < sum(len(record.key or b"") + len(record.value) for record in counted) == counted.bytes
 
 
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
