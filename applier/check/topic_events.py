@@ -13,7 +13,7 @@ from applier.config.section import OnRejectedEvent
 from applier.coordinator.streams import has_held_records, is_required
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
-from applier.model.failure import OTHER_PROTOCOL
+from applier.model.failure import NEVER_QUARANTINED
 from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
 from applier.model.position import Listing, Offset, Place, Stream, Ts
 from applier.model.range_report import RangeId
@@ -134,7 +134,7 @@ def _read_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
     # A topic of another protocol fails the same way at each record.
     first = {(error.message, error.facts.get("topic")): error for error in reversed(tail.failures)}
     for error in list(reversed(first.values()))[:MOST_NAMED]:
-        is_quarantined = tolerated and isinstance(error, ProtocolError) and error.facts["kind"] != OTHER_PROTOCOL
+        is_quarantined = tolerated and isinstance(error, ProtocolError) and error.facts["kind"] not in NEVER_QUARANTINED
         level = Severity.WARNING if is_quarantined else Severity.ERROR
         yield of_error(READ, error, level=level)
     if not tail.failures:

@@ -260,5 +260,6 @@ class KafkaSourceConfig(SelectedSource):
             topics=self.topics,
             group_id=self.kafka.get("group.id", f"applier-{name}"),
             protocol=self.protocol,
+            time_zone=self.time_zone,
             properties=tuple(sorted((k, v) for k, v in self.kafka.items() if k != "group.id")),
         )

@@ -74,12 +74,14 @@ class FailureKind(StrEnum):
 RecordFault: TypeAlias = Literal[
     "avro", "base64", "charset", "checksum", "claim_check", "column_type", "compression", "count_mismatch", "empty_row", "escape",
     "event_type", "field_type", "flags", "framing", "handle_key_only", "incident", "json", "old_times", "partial_key", "partial_row",
-    "protocol", "query", "row_image", "rows_event", "schema", "statement", "table_map", "timestamp", "value_type", "version",
+    "protocol", "query", "row_image", "rows_event", "schema", "statement", "table_map", "time_zone", "timestamp", "value_type", "version",
 ]  # fmt: skip
 """Why a record cannot be read: the kinds of ``ProtocolError``, all of them. None is in ``REACTIONS``: it stops the run, or the record is
 quarantined. Plain texts, which mypy compares with this list: a decoder writes many."""
 OTHER_PROTOCOL: Final[RecordFault] = "protocol"
-"""The record is whole, and of another protocol than is read: it is never quarantined."""
+OTHER_ZONE: Final[RecordFault] = "time_zone"
+NEVER_QUARANTINED: Final[frozenset[RecordFault]] = frozenset({OTHER_PROTOCOL, OTHER_ZONE})
+"""The record is whole, and the configuration or the changefeed is wrong: all records that follow fail alike."""
 
 
 class Reaction(Enum):

@@ -27,7 +27,7 @@ from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.kit import AskedRecords, ChosenRecords, DeclaredStart, OriginOf, SourceAnswer
 from applier.sources.peek import read_whole
-from applier.sources.port import Decoder, LogDecoder, Source
+from applier.sources.port import Decoder, LogDecoder, Source, ZonedDecoder
 from applier.sources.ticdc.foreign_record import RecordProtocol, protocol_of, remedy_of
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
@@ -168,6 +168,7 @@ class ChangefeedKit:
         if store is not None:
             store.check()
         made = FORMATS[self.settings.protocol](WholeRowSources(claims=store, lookup=lookup), selection)
+        made = made.in_zone(self.settings.time_zone) if isinstance(made, ZonedDecoder) else made
         return made.in_log(KafkaRangeReader(self.settings)) if isinstance(made, LogDecoder) else made
 
     def upstream_tables(self, selection: TableSelection, state: str | None = None) -> None:

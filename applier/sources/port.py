@@ -176,6 +176,15 @@ class LogDecoder(Protocol):
         ...
 
 
+@runtime_checkable
+class ZonedDecoder(Protocol):
+    """A decoder whose records name the zone of their TIMESTAMP values. Optional: a kit asks."""
+
+    def in_zone(self, time_zone: str) -> Decoder:
+        """Return the decoder that stops where a value names another zone than ``time_zone``."""
+        ...
+
+
 class LogPosition(Protocol):
     """How a replica finds its position again in a source that is one log, and has more to remember than offsets. Driver side."""
 

@@ -5,7 +5,8 @@ A rejected event becomes a ``RejectedEvent`` of the range's report; the driver s
 A skipped event counts as never written. An unreadable one leaves a marker for each row whose key can be read (``Placer.place_each``): an
 older version of that row must not become its final image (DESIGN.md 11). DDLs are not skipped here: the ledger and the engine do that.
 
-A record of another protocol stops whatever the policy says: the changefeed or the configuration is wrong, and not the record.
+A record of another protocol, or of another time zone, stops whatever the policy says: the changefeed or the configuration is wrong, and
+not the record.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, SkippedStatement, TableName
-from applier.model.failure import OTHER_PROTOCOL
+from applier.model.failure import NEVER_QUARANTINED
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
 from applier.sources.port import Decoder, Placed, PlacedEvent, PlacedRows, Record, Unplaced
@@ -125,7 +126,7 @@ class TolerantPlacer:
             return _rejected(place, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED, key)
         if not isinstance(event, Unplaced):
             return event
-        is_tolerated = self._tolerance.unreadable and event.error.facts["kind"] != OTHER_PROTOCOL
+        is_tolerated = self._tolerance.unreadable and event.error.facts["kind"] not in NEVER_QUARANTINED
         if not is_tolerated and place.offset not in self._stored_offsets:
             raise event.error
         return _rejected(place, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD, key)

@@ -50,6 +50,8 @@ class KafkaSettings:
     properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     protocol: str = "open-protocol"
     """The format of the records, as ``sources.formats`` names it. Nothing here looks at it: the records are bytes."""
+    time_zone: str = ""
+    """The zone of TIMESTAMP values; '': not known. Nothing here looks at it."""
     unreachable_after_s: float = 30.0
     """How long nothing may come from a broker before reading or listing fails."""
 

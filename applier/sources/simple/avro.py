@@ -29,7 +29,10 @@ T = TypeVar("T")
 
 
 class AvroMessage(NamedTuple):
-    """A message; ``new`` and ``old``: column -> value, with what a value says of its type already used."""
+    """A message; ``new`` and ``old``: column -> value, with what a value says of its type already used.
+
+    ``zones``: the zones that its TIMESTAMP values name.
+    """
 
     kind: str
     version: int
@@ -47,6 +50,7 @@ class AvroMessage(NamedTuple):
     is_corrupted: bool = False
     schema: WireTable | None = None
     schema_before: WireTable | None = None
+    zones: frozenset[str] = frozenset()
 
 
 def read_avro(data: bytes) -> AvroMessage:
@@ -91,10 +95,11 @@ def _refuse_union() -> NoReturn:
 class _Reader:
     """Reads one message from its beginning; IndexError, struct.error and UnicodeDecodeError where the bytes end or are no text."""
 
-    __slots__ = ("_data", "at")
+    __slots__ = ("_data", "_zones", "at")
 
     def __init__(self, data: bytes) -> None:
         self._data, self.at = data, 0
+        self._zones: set[str] = set()
 
     # --- records ---------------------------------------------------------------------------------------------------
 
@@ -144,6 +149,7 @@ class _Reader:
             is_reduced=bool(is_reduced),
             claim_check=claim_check,
             is_corrupted=bool(is_corrupted),
+            zones=frozenset(self._zones),
         )
 
     def _checksum(self) -> bool:
@@ -222,7 +228,7 @@ class _Reader:
         if kind == 10:
             return self._bytes()
         if kind == 12:
-            self._text()  # location: the zone of the server
+            self._zones.add(self._text())
             return self._text()
         if kind == 14:
             return self._unsigned()

@@ -14,8 +14,9 @@ from applier.sources.row_key import decode_key
 from applier.sources.selected_events import located
 from applier.sources.simple.image_code import encode_image, image_decoder, images_decoder
 from applier.sources.simple.message import BOOTSTRAP, ROWS, SimpleMessage, read_message
-from applier.sources.simple.placer import SimplePlacer, claimed_message, head_of, plain_event, row_event
+from applier.sources.simple.placer import SimplePlacer, claimed_message, head_of, plain_event, row_event, zones_of
 from applier.sources.simple.schema_log import SchemaSearch
+from applier.sources.simple.zone import NamedZones
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources, with_claimed_rows
 
 
@@ -23,12 +24,14 @@ from applier.sources.ticdc.large_row import REFUSED, WholeRowSources, with_claim
 class SimpleDecoder:
     """Implements ``LogDecoder``. ``whole_rows``: where large rows are found. ``log``: where schemas of rows are; None: in their range only.
 
+    ``time_zone``: the one that TIMESTAMP values must name; '': any.
     ``selection``: what its placers give of upstream, and under which names. ``events`` shows everything, as it came.
     """
 
     whole_rows: WholeRowSources = REFUSED
     selection: TableSelection = EVERYTHING
     log: LogReader | None = None
+    time_zone: str = ""
 
     # A transaction's rows may come in any order, and on several partitions.
     keeps_order: ClassVar[bool] = False
@@ -43,6 +46,10 @@ class SimpleDecoder:
         """Return the decoder of the records of one log."""
         return replace(self, log=log)
 
+    def in_zone(self, time_zone: str) -> "SimpleDecoder":
+        """Return the decoder of records whose TIMESTAMP values are of one zone."""
+        return replace(self, time_zone=time_zone)
+
     @property
     def row_lookup(self) -> RowLookup | None:
         """What reads the whole rows of placeholders."""
@@ -50,7 +57,7 @@ class SimpleDecoder:
 
     def placer(self, stream: Stream) -> SimplePlacer:
         """Make the placer of one range."""
-        return SimplePlacer(stream, self.whole_rows, self.selection, self.log)
+        return SimplePlacer(stream, self.whole_rows, self.selection, self.log, self.time_zone)
 
     def events(self, record: Record, place: Place) -> Sequence[Event]:
         """Return the events of one record: one, or none of a BOOTSTRAP."""
@@ -86,5 +93,7 @@ class SimpleDecoder:
 
     def _event(self, message: SimpleMessage, head: EventHead, schemas: SchemaSearch, place: Place) -> Event:
         if message.kind in ROWS:
-            return row_event(message, schemas.version(message, place.offset))
+            version = schemas.version(message, place.offset)
+            NamedZones(self.time_zone).check(zones_of(message, version))
+            return row_event(message, version)
         return plain_event(message, head)

@@ -98,12 +98,14 @@ class RowReader(msgspec.Struct, eq=False, frozen=True):
 
     ``rows``: images -> what ``columns`` take, and give the values of one column of all images. Each raises ValueError or RecursionError for
     images of another shape, and for values that need care. ``handle``: the positions of the key's columns, in the order of a key.
+    ``stamps``: of JSON, what gives the TIMESTAMP values of a row, which name their zone.
     """
 
     shape: Shape
     rows: Callable[[Sequence[bytes]], list[Any]]
     columns: tuple[Callable[[list[Any]], Sequence[Value]], ...]
     handle: tuple[int, ...]
+    stamps: tuple[Callable[[Any], StampText | None], ...] = ()
 
 
 def row_reader(shape: Shape) -> RowReader | None:
@@ -124,7 +126,8 @@ def _compile(shape: Shape) -> RowReader | None:
         _column_reader(attrgetter(name), _fix_of(column, is_avro=is_avro)) for (name, _), column in zip(fields, shape.columns, strict=True)
     )
     handle = tuple(shape.columns.index(column) for column in shape.handle_key)
-    return RowReader(shape=shape, rows=rows, columns=columns, handle=handle)
+    stamps = [attrgetter(name) for (name, _), column in zip(fields, shape.columns, strict=True) if form_of(column) is ValueForm.TIMESTAMP]
+    return RowReader(shape=shape, rows=rows, columns=columns, handle=handle, stamps=() if is_avro else tuple(stamps))
 
 
 def kept_shapes() -> Iterator[Shape]:

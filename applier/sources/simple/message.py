@@ -57,6 +57,7 @@ class JsonMessage(msgspec.Struct, gc=False, frozen=True):
 class SimpleMessage(NamedTuple):
     """A message of either encoding. ``new`` and ``old``: JSON objects or maps of values; None where there is no image.
 
+    ``zones``: of Avro, the zones that its TIMESTAMP values name.
     ``kind``: the member ``type``. ``table_id``: the physical one. ``is_reduced``: the images hold the handle key only.
     """
 
@@ -74,6 +75,7 @@ class SimpleMessage(NamedTuple):
     is_corrupted: bool = False
     schema: WireTable | None = None
     schema_before: WireTable | None = None
+    zones: frozenset[str] = frozenset()
 
 
 decode_json: Final = msgspec.json.Decoder(JsonMessage).decode
@@ -176,4 +178,5 @@ def _of_avro(message: AvroMessage) -> SimpleMessage:
         is_corrupted=message.is_corrupted,
         schema=message.schema,
         schema_before=message.schema_before,
+        zones=message.zones,
     )

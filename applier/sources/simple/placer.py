@@ -4,7 +4,7 @@ What one row costs is one parse of its message (JSON) or one walk over its bytes
 Everything else (compressed messages, large rows, the first rows of a version, anything wrong) goes message by message, and decides.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -63,6 +63,7 @@ from applier.sources.simple.message import (
 )
 from applier.sources.simple.schema_log import SchemaSearch
 from applier.sources.simple.table_version import TableVersion
+from applier.sources.simple.zone import NamedZones
 from applier.sources.ticdc.large_row import (
     REFUSED,
     ClaimedObjects,
@@ -242,11 +243,22 @@ def plain_event(message: SimpleMessage, head: EventHead) -> DdlEvent | ResolvedE
     )
 
 
+def zones_of(message: SimpleMessage, version: TableVersion) -> Collection[str]:
+    """Return the zones that the TIMESTAMP values of a row name. ProtocolError (json)."""
+    image = message.old if message.kind == "DELETE" else message.new
+    if not isinstance(image, bytes) or not version.timestamps:
+        return message.zones
+    members = _members(image)
+    stamps = [members.get(column) for column in version.timestamps]
+    return {str(stamp.get("location", "")) for stamp in stamps if isinstance(stamp, dict)}
+
+
 class RowFinder:
     """Finds what the rows of one range need beside their messages: schemas, and the objects of large rows."""
 
-    def __init__(self, stream: Stream, found: WholeRowSources, log: LogReader | None) -> None:
+    def __init__(self, stream: Stream, found: WholeRowSources, log: LogReader | None, zones: NamedZones) -> None:
         self.schemas = SchemaSearch(stream, log)
+        self._zones = zones
         self._stream, self._found = stream, found
         self._objects = None if found.claims is None else ClaimedObjects(found.claims)
         self._records: Sequence[Record] = ()
@@ -267,7 +279,8 @@ class RowFinder:
             raise error
         version = self.schemas.version(message, offset)
         if message.claim_check:
-            return place_rows(self._claimed(message, version, message.claim_check, offset), version)
+            message = self._claimed(message, version, message.claim_check, offset)
+        self._zones.check(zones_of(message, version))
         if not message.is_reduced:
             return place_rows(message, version)
         is_delete = ROWS[message.kind] is RowOperation.DELETE
@@ -390,9 +403,13 @@ class KeyedImages(NamedTuple):
     keeps: Sequence[bool]
 
 
-def _keyed(reader: RowReader, images: Sequence[bytes], old: Sequence[bytes]) -> KeyedImages:
-    """Read some images of one shape. ValueError, RecursionError: one has another."""
-    keys = _keys_of(reader, reader.rows(images))
+def _keyed(reader: RowReader, images: Sequence[bytes], old: Sequence[bytes], zones: NamedZones) -> KeyedImages:
+    """Read some images of one shape. ValueError, RecursionError: one has another, or names another zone."""
+    rows = reader.rows(images)
+    for getter in reader.stamps:
+        if not all(map(zones.accepts, {stamp.location for stamp in map(getter, rows) if stamp is not None})):
+            raise ValueError("a value is of another zone")
+    keys = _keys_of(reader, rows)
     updates = [place for place, image in enumerate(old) if image]
     keeps = [True] * len(images)
     if updates:
@@ -416,14 +433,23 @@ def _canonical(values: Sequence[Value]) -> Sequence[Value]:
 
 
 class SimplePlacer:
-    """Places the messages of one range. Not thread-safe. ``log``: where schemas are looked for that the range does not have."""
+    """Places the messages of one range. Not thread-safe. ``log``: where schemas are looked for that the range does not have.
+
+    ``time_zone``: the one that TIMESTAMP values must name; '': any.
+    """
 
     def __init__(
-        self, stream: Stream, whole_rows: WholeRowSources = REFUSED, selection: TableSelection = EVERYTHING, log: LogReader | None = None
+        self,
+        stream: Stream,
+        whole_rows: WholeRowSources = REFUSED,
+        selection: TableSelection = EVERYTHING,
+        log: LogReader | None = None,
+        time_zone: str = "",
     ) -> None:
         forget_shapes(kept_shapes())
         self._events = SelectedEvents(stream, selection)
-        self._finder = RowFinder(stream, whole_rows, log)
+        self._zones = NamedZones(time_zone)
+        self._finder = RowFinder(stream, whole_rows, log, self._zones)
         self._known: dict[tuple[str, str, int, bytes], KnownRows] = {}
         self._cutter = RowCutter[KnownRows]()
 
@@ -519,6 +545,7 @@ class SimplePlacer:
             known.table_ids.add(message.table_id)
             known.learn(rows)
             if encoding == AVRO:
+                self._cutter.accept(filter(self._zones.accepts, message.zones))
                 self._cutter.learn(message.name, message.table_id, message.version, known)
 
     # --- runs ------------------------------------------------------------------------------------------------------
@@ -560,7 +587,7 @@ class SimplePlacer:
         if not readers:
             return None
         try:
-            return _keyed(readers[0], [run[place][4] for place in numbers], [run[place][5] for place in numbers])
+            return _keyed(readers[0], [run[place][4] for place in numbers], [run[place][5] for place in numbers], self._zones)
         except (ValueError, RecursionError):
             return None
 
@@ -570,7 +597,7 @@ class SimplePlacer:
         for ts, known, kind, offset, image, old, message in run:
             for reader in () if isinstance(message, bytes) else known.readers:
                 try:
-                    keyed = _keyed(reader, (image,), (old,))
+                    keyed = _keyed(reader, (image,), (old,), self._zones)
                 except (ValueError, RecursionError):
                     continue
                 if keyed.keeps[0]:

@@ -70,7 +70,10 @@ class VersionKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """The schema of one version of a table. ``primary``: the columns of the primary key; ``unique``: of each other unique index."""
+    """The schema of one version of a table. ``primary``: the columns of the primary key; ``unique``: of each other unique index.
+
+    ``timestamps``: the columns whose values name a zone.
+    """
 
     key: VersionKey
     table_id: int
@@ -78,6 +81,7 @@ class TableVersion:
     nullable: frozenset[str]
     primary: tuple[str, ...]
     unique: tuple[tuple[str, ...], ...]
+    timestamps: tuple[str, ...] = ()
     _shapes: dict[tuple[object, ...], Shape] = field(default_factory=dict)
 
     def shape(self, name: TableName, names: tuple[str, ...], encoding: bytes, *, is_partitioned: bool = False) -> Shape:
@@ -129,6 +133,7 @@ def table_version(wire: WireTable) -> TableVersion:
         nullable=frozenset(column.name for column in columns if column.nullable),
         primary=next((tuple(index.columns or ()) for index in indexes if index.primary), ()),
         unique=tuple(tuple(index.columns or ()) for index in indexes if index.unique and not index.primary),
+        timestamps=tuple(column.name for column in columns if column.dataType.mysqlType == "timestamp"),
     )
 
 

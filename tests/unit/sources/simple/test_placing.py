@@ -10,13 +10,14 @@ import pytest
 from applier.config import load_config
 from applier.model.errors import ProtocolError
 from applier.model.events import MARKER_IMAGE, LeftOutTable, PlacedRow, RowKind, RowOperation, TableName
-from applier.model.position import Offset
+from applier.model.position import Offset, Place
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.port import Record, Unplaced
 from applier.sources.row_key import decode_key
 from applier.sources.simple import SimpleDecoder
 from applier.sources.simple.image_code import AVRO
 from applier.sources.ticdc.large_row import WholeRowSources
+from applier.tasks.tolerance import Tolerance, TolerantPlacer
 from tests.builders.simple_wire import TS, VERSION, bootstrap, column, ddl, dump, index, order, primary, row, schema, watermark
 from tests.rig.placing import place_records
 from tests.rig.simple_placing import STREAM, assert_ways_agree, decoded, decoder_of, placed
@@ -126,6 +127,61 @@ def test_a_timestamp_is_its_text(location):
     assert event.after["c"].value == "2026-11-23 09:00:00.5"
     assert assert_ways_agree(before, row("INSERT", {"id": "1", "c": "2026-11-23 09:00:00.5"})) is None
     assert assert_ways_agree(before, row("INSERT", {"id": "1", "c": {"location": "UTC"}})) is None
+
+
+def stamped(encoding, zone):
+    """Rows of one version whose TIMESTAMP values name a zone."""
+    if encoding == AVRO:
+        return AVRO_ROWS["bootstrap"], AVRO_ROWS["insert"].replace(b"\x06UTC", bytes([2 * len(zone)]) + zone.encode())
+    return with_column("timestamp", {"location": zone, "value": "2026-11-23 09:00:00"})
+
+
+@pytest.mark.parametrize("encoding", [b"", AVRO])
+@pytest.mark.parametrize(
+    ("zone", "configured", "is_read"),
+    [
+        ("UTC", "UTC", True),
+        ("Etc/UTC", "UTC", True),
+        ("Local", "Asia/Shanghai", True),
+        ("PRC", "Asia/Shanghai", True),
+        ("Asia/Shanghai", "+08:00", False),  # it had daylight saving until 1991
+        ("Etc/GMT-8", "+08:00", True),
+        ("Asia/Shanghai", "UTC", False),
+        ("UTC", "Europe/Berlin", False),
+        ("Nowhere/AtAll", "UTC", False),
+        ("Asia/Shanghai", "", True),
+    ],
+)
+def test_a_timestamp_must_name_the_zone_that_is_configured(encoding, zone, configured, is_read):
+    schema_of_it, value = stamped(encoding, zone)
+    decoder = decoder_of(schema_of_it, value).in_zone(configured)
+    one = Record(Offset(1), None, value)
+    placer = decoder.placer(STREAM)
+    place_records(placer, [Record(Offset(0), None, schema_of_it)])
+    ways = (
+        lambda: place_records(placer, [one]),
+        lambda: place_records(placer, [one]),
+        lambda: decoder.events(one, Place(STREAM, Offset(1))),
+    )
+    for read in ways:
+        if is_read:
+            assert len(read()) == 1
+            continue
+        with pytest.raises(ProtocolError, match=f"in the zone {zone}, and source.time_zone is") as caught:
+            read()
+        assert (caught.value.exit_code, caught.value.facts["kind"]) == (3, "time_zone")
+
+
+@pytest.mark.parametrize("encoding", [b"", AVRO])
+def test_a_timestamp_of_another_zone_among_known_rows_stops_and_is_not_quarantined(encoding):
+    schema_of_it, value = stamped(encoding, "UTC")
+    _, other = stamped(encoding, "Asia/Shanghai")
+    records = [Record(Offset(offset), None, one) for offset, one in enumerate([schema_of_it, value, value, other, value])]
+    decoder = decoder_of(schema_of_it).in_zone("UTC")
+    for placer in (decoder.placer(STREAM), TolerantPlacer(STREAM, Tolerance(unreadable=True), decoder)):
+        with pytest.raises(ProtocolError, match="in the zone Asia/Shanghai") as caught:
+            list(placer.place_all(records))
+        assert caught.value.facts["offset"] == 3
 
 
 @pytest.mark.parametrize("name", ['"', "\\", "a\nb", "ä", "", "'", "id ", "data", "v"])
