@@ -124,6 +124,10 @@ class FakeSource:
         in_log = getattr(made, "in_log", None)
         return made if in_log is None else in_log(self._whole_log())
 
+    def read_as(self, protocol: str) -> None:
+        """Read the records as ``source.protocol`` says, whatever the first one is."""
+        self._format = protocol
+
     def _whole_log(self) -> MemoryLog:
         return MemoryLog(records=self._records, earliest=dict(self._earliest), log_name=self._name, extents=self.listing().extents)
 
