@@ -6,6 +6,7 @@ version is found by; TiDB compares names without case.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple, Self
 
 import msgspec
@@ -125,12 +126,13 @@ class TableVersion:
 def table_version(wire: WireTable) -> TableVersion:
     """Return what a schema message says. ProtocolError (column_type)."""
     columns = wire.columns or []
+    shapes = list(map(_column, columns))
     indexes = wire.indexes or []
     return TableVersion(
         key=VersionKey.of(TableName(wire.schema, wire.table), wire.version),
         table_id=wire.tableID,
-        columns={column.name: _column(column) for column in columns},
-        nullable=frozenset(column.name for column in columns if column.nullable),
+        columns={shape.name: shape for shape in shapes},
+        nullable=frozenset(shape.name for shape, column in zip(shapes, columns, strict=True) if column.nullable),
         primary=next((tuple(index.columns or ()) for index in indexes if index.primary), ()),
         unique=tuple(tuple(index.columns or ()) for index in indexes if index.unique and not index.primary),
         timestamps=tuple(column.name for column in columns if column.dataType.mysqlType == "timestamp"),
@@ -138,15 +140,13 @@ def table_version(wire: WireTable) -> TableVersion:
 
 
 def _column(column: WireColumnSchema) -> ColumnShape:
-    kind = column.dataType.mysqlType
+    return _shared_column(column.name, column.dataType.mysqlType, bool(column.dataType.unsigned))
+
+
+@lru_cache(maxsize=65_536)
+def _shared_column(name: str, kind: str, is_unsigned: bool) -> ColumnShape:  # noqa: FBT001 - of a cache
+    """Return the column: one object for all versions that have it, which are most of what a process keeps."""
     if kind not in TYPES:
-        raise ProtocolError.at(None, "column_type", "a column has an unknown type", column=column.name, mysql_type=kind)
+        raise ProtocolError.at(None, "column_type", "a column has an unknown type", column=name, mysql_type=kind)
     code, is_bytes = TYPES[kind]
-    return ColumnShape(
-        column.name,
-        code,
-        BYTES_ON_WIRE if is_bytes else 0,
-        is_bytes=is_bytes,
-        is_unsigned=bool(column.dataType.unsigned),
-        is_generated=None,
-    )
+    return ColumnShape(name, code, BYTES_ON_WIRE if is_bytes else 0, is_bytes=is_bytes, is_unsigned=is_unsigned, is_generated=None)
