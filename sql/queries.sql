@@ -174,7 +174,7 @@ SELECT topic, partition_number, record_offset, event_index, schema_name, table_n
 settled_by FROM applier.quarantine WHERE name = :name AND piece = 0
 ORDER BY CASE WHEN state = 'held' THEN 0 ELSE 1 END, found_at DESC, topic, partition_number, record_offset, event_index LIMIT :at_most;
 
--- quarantine_places: the quarantined events at offsets that a run may read again
+-- quarantine_positions: the quarantined events at offsets that a run may read again
 SELECT q.topic, q.partition_number, q.record_offset, q.event_index FROM applier.quarantine q
 LEFT JOIN applier.stream s ON s.name = q.name AND s.topic = q.topic AND s.partition_number = q.partition_number
 WHERE q.name = :name AND q.piece = 0 AND (s.next_offset IS NULL OR q.record_offset >= s.next_offset);

@@ -120,7 +120,7 @@ CREATE TABLE applier.quarantine (
   KEY quarantine_place (name,piece,topic,partition_number,record_offset)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- the operator's skip rules, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
+-- the operator's skip rules, by position (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
 CREATE TABLE applier.skip_rule (
   name VARCHAR(64) NOT NULL,
   topic VARCHAR(249) NOT NULL,

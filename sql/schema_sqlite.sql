@@ -116,7 +116,7 @@ CREATE TABLE applier_quarantine (
   PRIMARY KEY (name, topic, partition_number, record_offset, event_index, piece)
 );
 
--- the operator's skip rules, by place (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
+-- the operator's skip rules, by position (commit_ts 0) or by timestamp (topic '', offset -1; table '' means any)
 CREATE TABLE applier_skip_rule (
   name TEXT NOT NULL,
   topic TEXT NOT NULL,

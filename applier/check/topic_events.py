@@ -15,7 +15,7 @@ from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
 from applier.model.failure import NEVER_QUARANTINED
 from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
-from applier.model.position import Listing, Offset, Place, Stream, Ts
+from applier.model.position import Listing, Offset, RecordPosition, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
@@ -63,7 +63,7 @@ class TopicTail:
     def _note(self, source: Source, stream: Stream, record: Record) -> None:
         self.records += 1
         try:
-            events = source.decoder.events(record, Place(stream, Offset(record.offset)))
+            events = source.decoder.events(record, RecordPosition(stream, Offset(record.offset)))
         except ProtocolError as error:
             self.failures.append(error)
             return

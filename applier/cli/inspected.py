@@ -15,7 +15,7 @@ from applier.config import Config
 from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.event_json import event_to_json
 from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, TableName, Value
-from applier.model.position import Place, Stream, Ts
+from applier.model.position import RecordPosition, Stream, Ts
 from applier.model.remedy import Remedy
 from applier.model.segment import is_asked_for
 from applier.model.timeline import DIGITS, Timeline, moment_of
@@ -33,7 +33,7 @@ KEY_ONLY: Final = "  (handle key only)"
 class Inspected:
     """One record: its events, or why it cannot be read. ``origin``: of a binlog's record."""
 
-    place: Place
+    position: RecordPosition
     content: Sequence[Event] | ProtocolError | NeedsOperator
     origin: RecordOrigin | None = None
 
@@ -45,17 +45,17 @@ def _of_a_topic(record: Record) -> None:
 def decode(decoder: Decoder, records: Iterable[tuple[Stream, Record]], origin_of: OriginOf = _of_a_topic) -> Iterator[Inspected]:
     """Decode records one by one. A record that cannot be decoded gives its error instead of its events."""
     for stream, record in records:
-        place = Place(stream, record.offset)
+        position = RecordPosition(stream, record.offset)
         try:
-            yield Inspected(place, decoder.events(record, place), origin_of(record))
+            yield Inspected(position, decoder.events(record, position), origin_of(record))
         except (ProtocolError, NeedsOperator) as error:
             # Someone inspects a topic because of such a record: what follows it matters as much.
-            yield Inspected(place, error, origin_of(record))
+            yield Inspected(position, error, origin_of(record))
 
 
 def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
     """Return the events as JSON objects (tests/data/vectors has the form) with the position of their record."""
-    where = inspected.place.facts
+    where = inspected.position.facts
     if (origin := inspected.origin) is not None:
         time = moment_of(origin.time_ms).isoformat(timespec="milliseconds")
         where = where | {"position": origin.position, "gtid": origin.gtid or None, "time": time}
@@ -69,12 +69,12 @@ def as_objects(inspected: Inspected) -> Iterator[dict[str, Any]]:
 def as_lines(inspected: Inspected, timeline: Timeline) -> Iterator[str]:
     """Return the events as lines for people: position, time of the ts, kind, table, key."""
     if isinstance(inspected.content, ProtocolError | NeedsOperator):
-        yield f"{inspected.place}  {unreadable_text(inspected.content)}"
+        yield f"{inspected.position}  {unreadable_text(inspected.content)}"
     elif not inspected.content:
-        yield f"{inspected.place}  no events"
+        yield f"{inspected.position}  no events"
     else:
         for event in inspected.content:
-            yield f"{inspected.place}  {_line(event, timeline)}"
+            yield f"{inspected.position}  {_line(event, timeline)}"
 
 
 def unreadable_text(error: ProtocolError | NeedsOperator) -> str:
@@ -147,7 +147,7 @@ class EventTable:
     """Makes the lines, one event after the other. ``width``: of the terminal; None: the output is no terminal and is never cut."""
 
     width: int | None = None
-    place_width: int = 0
+    position_width: int = 0
     of_log: bool = False
     """Whether the events are a binlog's: positions are ``FILE:POSITION``, and GTIDs stand where a topic's events have their TSO."""
     timeline: Timeline = DIGITS
@@ -175,25 +175,25 @@ class EventTable:
     def lines(self, inspected: Inspected) -> Iterator[str]:
         """Yield the lines of one record."""
         origin = inspected.origin
-        place = str(inspected.place) if origin is None else origin.position
+        position = str(inspected.position) if origin is None else origin.position
         if isinstance(inspected.content, ProtocolError | NeedsOperator):
             ts = inspected.content.facts.get("commit_ts")
-            yield from self._of_event(_when(origin, ts, self.timeline), "error", place, "", unreadable_text(inspected.content))
+            yield from self._of_event(_when(origin, ts, self.timeline), "error", position, "", unreadable_text(inspected.content))
         elif not inspected.content:
-            yield from self._of_event(_when(origin, None, self.timeline), "-", place, "", "no events")
+            yield from self._of_event(_when(origin, None, self.timeline), "-", position, "", "no events")
         else:
             for event in inspected.content:
                 ts = event.ts if isinstance(event, ResolvedEvent | AdminEvent) else event.commit_ts
-                yield from self._of_event(_when(origin, ts, self.timeline), *_cells(event, place))
+                yield from self._of_event(_when(origin, ts, self.timeline), *_cells(event, position))
 
-    def _of_event(self, when: tuple[str, str], operation: str, place: str, table: str, text: str) -> Iterator[str]:
+    def _of_event(self, when: tuple[str, str], operation: str, position: str, table: str, text: str) -> Iterator[str]:
         time, ts = when
         if self._is_narrow and time:
             date, _, time = time.partition(" ")
             if date != self._date:
                 self._date = date
                 yield date
-        head = time, ts, operation, place, table
+        head = time, ts, operation, position, table
         lines = [self._joined(*head, text)]
         if self.width is not None and operation in WHOLE and len(lines[0]) > self.width:
             lines = [self._joined(*head, ""), *wrap(text, self.width, initial_indent=INDENT, subsequent_indent=INDENT)]
@@ -201,11 +201,11 @@ class EventTable:
         for line in map(self._cut, lines):
             yield typer.style(line, fg=colour) if self._colours and colour else line
 
-    def _joined(self, time: str, ts: str, operation: str, place: str, table: str, text: str) -> str:
+    def _joined(self, time: str, ts: str, operation: str, position: str, table: str, text: str) -> str:
         time_width = TIME_WIDTH - DATE_LENGTH if self._is_narrow else TIME_WIDTH
-        self.place_width = max(self.place_width, len(place))
+        self.position_width = max(self.position_width, len(position))
         self._table_width = max(self._table_width, min(len(table), MAX_TABLE_WIDTH))
-        head = f"{time:{time_width}} {ts:{TS_WIDTH}} {operation:{OPERATION_WIDTH}} {place:{self.place_width}}"
+        head = f"{time:{time_width}} {ts:{TS_WIDTH}} {operation:{OPERATION_WIDTH}} {position:{self.position_width}}"
         return f"{head} {table:{self._table_width}} {text}".rstrip()
 
     def _cut(self, line: str) -> str:
@@ -219,16 +219,16 @@ def _when(origin: RecordOrigin | None, ts: int | None, timeline: Timeline) -> tu
     return ("", "") if ts is None else (time_text(Ts(ts), timeline), str(ts))
 
 
-def _cells(event: Event, place: str) -> tuple[str, str, str, str]:
+def _cells(event: Event, position: str) -> tuple[str, str, str, str]:
     match event:
         case RowEvent():
-            return event.operation.value, place, table_text(event), row_text(event)
+            return event.operation.value, position, table_text(event), row_text(event)
         case DdlEvent():
-            return "ddl", place, table_text(event), one_line(event.query)
+            return "ddl", position, table_text(event), one_line(event.query)
         case ResolvedEvent():
-            return "resolved", place, "", ""
+            return "resolved", position, "", ""
         case AdminEvent():
-            return "admin", place, "", count(event.partition, "partition")
+            return "admin", position, "", count(event.partition, "partition")
         case _:
             assert_never(event)
 

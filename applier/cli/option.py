@@ -16,8 +16,8 @@ import typer
 from applier.config import Config, load_config, remove_from_environment
 from applier.model.errors import ConfigError, SinkError, errors_spelled_by
 from applier.model.events import TableName
-from applier.model.position import MAX_TS, Offset, Place, Stream, Ts
-from applier.model.rejected_event import EventPlace
+from applier.model.position import MAX_TS, Offset, RecordPosition, Stream, Ts
+from applier.model.rejected_event import EventPosition
 from applier.model.remedy import Remedy
 from applier.model.timeline import EPOCH, MILLISECOND, Timeline
 from applier.sinks.port import Sink
@@ -73,7 +73,7 @@ def _now_ms() -> int:
 def ts_text(text: str) -> str:
     """Check a timestamp of the command line: a TSO, or ``FILE:POS`` of a binlog. What it means, ``position.ts_of_text`` says."""
     if not is_position(text) and not (text.isascii() and text.isdecimal() and int(text) <= MAX_TS):
-        message = f"{text!r} is neither a TSO, such as 458173202432000001, nor a place in a binlog, such as mariadb-bin.000042:1234"
+        message = f"{text!r} is neither a TSO, such as 458173202432000001, nor a position in a binlog, such as mariadb-bin.000042:1234"
         raise typer.BadParameter(message)
     return text
 
@@ -195,20 +195,20 @@ def known_sink(settings: Config, *, migrates: bool = False) -> Iterator[KnownSin
             yield KnownSink(sink, timeline)
 
 
-def named_record(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> tuple[Place, Timeline]:
+def named_record(settings: Config, position: str | None, gtid: str | None, progress: Progress | None) -> tuple[RecordPosition, Timeline]:
     """Return the record that ``--position`` or ``--gtid`` names. ConfigError: no such transaction."""
-    return source_kit(settings).place(position, gtid, None if progress is None else progress.source_state)
+    return source_kit(settings).record_position(position, gtid, None if progress is None else progress.source_state)
 
 
 def record_text(stream: Stream, offset: Offset, timeline: Timeline) -> str:
     """Name a record: ``feed/0@17``, or the position in the log where its transaction begins."""
-    return timeline.text(Ts(offset)) if timeline.spells_offsets else str(Place(stream, offset))
+    return timeline.text(Ts(offset)) if timeline.spells_offsets else str(RecordPosition(stream, offset))
 
 
-def event_text(place: EventPlace, timeline: Timeline) -> str:
+def event_text(position: EventPosition, timeline: Timeline) -> str:
     """Name an event: ``feed/0@17#2``, ``mariadb-bin.000042:1337#2``; without a number the whole record."""
-    text = record_text(place.stream, place.offset, timeline)
-    return f"{text}#{place.event}" if place.event >= 0 else text
+    text = record_text(position.stream, position.offset, timeline)
+    return f"{text}#{position.event}" if position.event >= 0 else text
 
 
 def ts_of_text(settings: Config, text: str | None, sink: Sink | None = None) -> Ts | None:

@@ -29,7 +29,7 @@ from applier.cli.option import (
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_json, print_line
 from applier.config import Config
 from applier.model.errors import ConfigError, FatalSinkError
-from applier.model.position import Offset, Place
+from applier.model.position import Offset, RecordPosition
 from applier.model.rejected_event import KeptRecord, QuarantineState
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
@@ -77,7 +77,7 @@ def show(  # noqa: PLR0913 - one parameter per option of the command line
     with known_sink(settings) as known:
         sink = known.sink
         entries = _chosen(_entries(sink), _record(settings, known, stream, offset, position), event)
-        record = sink.bookkeeping.quarantine.record(entries[0].event.place)
+        record = sink.bookkeeping.quarantine.record(entries[0].event.position)
     # Both files are needed to decode the record elsewhere: the key holds the table, the value the images.
     if raw is not None:
         raw.write_bytes(record.value or b"")
@@ -109,8 +109,8 @@ def drop(
     with known_sink(settings) as known:
         sink = known.sink
         for entry in _undecided(_chosen(_entries(sink), _record(settings, known, stream, offset, position), event)):
-            sink.bookkeeping.quarantine.settle(entry.event.place, QuarantineState.DROPPED, operator())
-            print_line(f"dropped: {event_text(entry.event.place, known.timeline)}")
+            sink.bookkeeping.quarantine.settle(entry.event.position, QuarantineState.DROPPED, operator())
+            print_line(f"dropped: {event_text(entry.event.position, known.timeline)}")
 
 
 @quarantine.command("retry")
@@ -131,20 +131,20 @@ def retry(
         # A run that is alive could apply a later version of the row at the same time.
         sink.acquire()
         for entry in entries:
-            rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.place)
-            print_line(f"applied: {event_text(entry.event.place, known.timeline)} ({count(rows, 'row')})")
+            rows = QuarantineRetry(source, sink, operator(), settings.acceptance).retry(entry.event.position)
+            print_line(f"applied: {event_text(entry.event.position, known.timeline)} ({count(rows, 'row')})")
 
 
 def as_object(entry: QuarantineEntry, timeline: Timeline) -> dict[str, Any]:
     """Return an entry for programs."""
     event = entry.event
     return {
-        "topic": event.place.stream.topic,
-        "partition": event.place.stream.partition,
-        "offset": event.place.offset,
+        "topic": event.position.stream.topic,
+        "partition": event.position.stream.partition,
+        "offset": event.position.offset,
         # Of a binlog, as --position takes it.
-        **({"position": record_text(event.place.stream, event.place.offset, timeline)} if timeline.spells_offsets else {}),
-        "event": event.place.event if event.place.event >= 0 else None,
+        **({"position": record_text(event.position.stream, event.position.offset, timeline)} if timeline.spells_offsets else {}),
+        "event": event.position.event if event.position.event >= 0 else None,
         "state": str(event.state),
         "commit_ts": event.commit_ts or None,
         "schema": event.schema,
@@ -162,7 +162,7 @@ def as_lines(entry: QuarantineEntry, timeline: Timeline) -> list[str]:
     event = entry.event
     what = f"{event.schema}.{event.table}  {event.key}" if event.schema else "unknown"
     lines = [
-        f"{event_text(event.place, timeline)}  {time_text(event.commit_ts, timeline)}  {event.state:8}  {one_line(what)}",
+        f"{event_text(event.position, timeline)}  {time_text(event.commit_ts, timeline)}  {event.state:8}  {one_line(what)}",
         f"    {one_line(event.error)}",
     ]
     if entry.settled_at is not None:
@@ -191,7 +191,7 @@ def _whole_object(entries: Sequence[dict[str, Any]], record: KeptRecord, decoded
 
 
 def _decoded(settings: Config, entry: QuarantineEntry, record: KeptRecord) -> list[inspect.Inspected]:
-    stream, offset, _ = entry.event.place
+    stream, offset, _ = entry.event.position
     return list(inspect.decode(source_kit(settings).decoder(), [(stream, Record(offset, record.key, record.value))]))
 
 
@@ -203,21 +203,21 @@ def _size(data: bytes | None) -> str:
     return "nothing" if data is None else count(len(data), "byte")
 
 
-def _record(settings: Config, known: KnownSink, stream: str | None, offset: int | None, position: str | None) -> Place:
+def _record(settings: Config, known: KnownSink, stream: str | None, offset: int | None, position: str | None) -> RecordPosition:
     """Return the record that the options name. ConfigError if they name none."""
     if position is not None and stream is None and offset is None:
         return named_record(settings, position, None, known.sink.load())[0]
     if stream is not None and offset is not None and position is None:
-        return Place(parse_stream(stream), Offset(offset))
+        return RecordPosition(parse_stream(stream), Offset(offset))
     raise ConfigError(
         "the options do not name one record",
         remedy=Remedy("cli.give-stream-and-offset", "Give --stream and --offset; of a binlog, --position"),
     )
 
 
-def _chosen(entries: Sequence[QuarantineEntry], record: Place, event: int | None) -> list[QuarantineEntry]:
+def _chosen(entries: Sequence[QuarantineEntry], record: RecordPosition, event: int | None) -> list[QuarantineEntry]:
     """Return the entries of one record, or one event of it. ConfigError if there is none."""
-    chosen = [entry for entry in entries if entry.event.place[:2] == record[:2] and event in {None, entry.event.place.event}]
+    chosen = [entry for entry in entries if entry.event.position[:2] == record[:2] and event in {None, entry.event.position.event}]
     if not chosen:
         facts: dict[str, Any] = {"stream": str(record.stream), "offset": record.offset}
         raise ConfigError(
@@ -233,7 +233,7 @@ def _undecided(entries: Sequence[QuarantineEntry]) -> list[QuarantineEntry]:
         raise ConfigError(
             f"the event is settled already: it was {event.state}",
             remedy=Remedy("cli.list-quarantine-of-state", "See `applier quarantine list --all`"),
-            place=event.place,
+            position=event.position,
         )
     return undecided
 

@@ -38,7 +38,7 @@ from applier.ddl import identity, same_ddl
 from applier.model.errors import ConfigError, errors_spelled_by
 from applier.model.events import DdlEvent, DdlIdentity, TableName
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition
 from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 from applier.model.timeline import Timeline
@@ -88,22 +88,22 @@ def skipped(sink: Sink) -> list[Skipped]:
 def _is_rule_passed(rule: SkipRule, progress: Progress | None) -> bool:
     if progress is None:
         return False
-    if rule.place is None:
+    if rule.position is None:
         return is_past(rule.commit_ts, progress.checkpoint_ts)
-    position = progress.positions.get(rule.place.stream)
-    return position is not None and rule.place.offset < position.next_offset
+    position = progress.positions.get(rule.position.stream)
+    return position is not None and rule.position.offset < position.next_offset
 
 
 def as_object(found: Skipped) -> dict[str, Any]:
     """Return one of them for programs."""
     rule, entry = found.rule, found.entry
-    place = rule.place if rule is not None else None
+    position = rule.position if rule is not None else None
     ts = rule.commit_ts if rule is not None else entry.identity.ts if entry is not None else 0
     table = rule.table if rule is not None else entry.ddl.name if entry is not None else None
     return {
-        "stream": None if place is None else str(place.stream),
-        "offset": None if place is None else place.offset,
-        "event": None if place is None or place.event < 0 else place.event,
+        "stream": None if position is None else str(position.stream),
+        "offset": None if position is None else position.offset,
+        "event": None if position is None or position.event < 0 else position.event,
         "ts": ts or None,
         "table": None if table is None else str(table),
         "ddl": None if entry is None else entry.ddl.query,
@@ -126,13 +126,13 @@ def _what(found: Skipped, timeline: Timeline) -> str:
         ddl = found.entry.ddl
         return f"{_at(ddl.commit_ts, str(ddl.name), timeline)}  {one_line(ddl.query)}"
     rule = found.rule
-    if rule is None or rule.place is None:
+    if rule is None or rule.position is None:
         ts = rule.commit_ts if rule is not None else Ts(0)
         return f"{_at(ts, None if rule is None or rule.table is None else str(rule.table), timeline)}  all events"
-    event = f" --event {rule.place.event}" if rule.place.event >= 0 else ""
+    event = f" --event {rule.position.event}" if rule.position.event >= 0 else ""
     if timeline.spells_offsets:
-        return f"--position {option_and_time(Ts(rule.place.offset), timeline)[0]}{event}"
-    return f"--stream {rule.place.stream} --offset {rule.place.offset}{event}"
+        return f"--position {option_and_time(Ts(rule.position.offset), timeline)[0]}{event}"
+    return f"--stream {rule.position.stream} --offset {rule.position.offset}{event}"
 
 
 def _at(ts: Ts, table: str | None, timeline: Timeline) -> str:
@@ -147,9 +147,9 @@ def chosen_by_position(sink: Sink, stream: Stream, offset: Offset, event: int | 
         one
         for one in skipped(sink)
         if one.rule is not None
-        and one.rule.place is not None
-        and one.rule.place[:2] == (stream, offset)
-        and event in {None, one.rule.place.event}
+        and one.rule.position is not None
+        and one.rule.position[:2] == (stream, offset)
+        and event in {None, one.rule.position.event}
     ]
     return _still_open(found)
 
@@ -171,7 +171,7 @@ def chosen_by_time(sink: Sink, ts: Ts, table: TableName | None) -> list[Skipped]
 def _ts_of(found: Skipped) -> int:
     if found.entry is not None:
         return found.entry.identity.ts
-    return found.rule.commit_ts if found.rule is not None and found.rule.place is None else 0
+    return found.rule.commit_ts if found.rule is not None and found.rule.position is None else 0
 
 
 def _table_of(found: Skipped) -> object:
@@ -188,7 +188,7 @@ def _still_open(found: Sequence[Skipped]) -> list[Skipped]:
     if begun or len(passed) == len(found):
         remedy = Remedy(
             "cli.apply-from-quarantine",
-            "If it is in the quarantine, apply it: `applier quarantine list` shows its place, "
+            "If it is in the quarantine, apply it: `applier quarantine list` shows its position, "
             "`applier quarantine retry --stream … --offset …` applies it. A DDL must be run on the sink by hand",
         )
         raise ConfigError("the replica has passed what was skipped: it cannot be undone", remedy=remedy)
@@ -242,11 +242,11 @@ def add(  # noqa: PLR0913 - one parameter per option of the command line
         settings = read_config(config)
         with known_sink(settings, migrates=True) as known:
             progress = known.sink.load()
-        place, timeline = named_record(settings, choice.position, choice.gtid, progress)
+        record, timeline = named_record(settings, choice.position, choice.gtid, progress)
         with errors_spelled_by(timeline):
-            skip_place(settings, place.stream, place.offset, choice.event)
+            skip_record(settings, record.stream, record.offset, choice.event)
     elif choice.stream is not None:
-        skip_place(read_config(config), choice.stream, choice.offset, choice.event)
+        skip_record(read_config(config), choice.stream, choice.offset, choice.event)
     else:
         skip_time(read_config(config), choice.ts, choice.table, accept_future=accept_future)
 
@@ -318,8 +318,8 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
     with known_sink(settings) as (sink, timeline):
         sink.bookkeeping.overview()  # refuses a sink without bookkeeping, or with that of another version
         if choice.position is not None:
-            place, _ = named_record(settings, choice.position, None, sink.load())
-            found = chosen_by_position(sink, place.stream, place.offset, choice.event)
+            record, _ = named_record(settings, choice.position, None, sink.load())
+            found = chosen_by_position(sink, record.stream, record.offset, choice.event)
         elif choice.stream is not None:
             found = chosen_by_position(sink, choice.stream, choice.offset, choice.event)
         else:
@@ -336,7 +336,7 @@ def undo(  # noqa: PLR0913 - one parameter per option of the command line
             print_line(f"not skipped any more: {as_lines(one, timeline)[0].partition('  ')[2]}; {AT_NEXT_START}")
 
 
-def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | None) -> None:
+def skip_record(settings: Config, stream: Stream, offset: Offset, event: int | None) -> None:
     """Skip a record, or one event of it. ConfigError if the replica has passed it, or there is no such event."""
     # Before anything is written: a rule about a record that was applied would never match, and look as if it did.
     _check_not_passed(settings, stream, offset)
@@ -354,7 +354,7 @@ def skip_place(settings: Config, stream: Stream, offset: Offset, event: int | No
     left = [index for index, found in events.items() if not isinstance(found, DdlEvent)]
     with open_sink_of(settings) as sink:
         for index in [WHOLE_RECORD] if event is None and not ddls else left:
-            sink.bookkeeping.quarantine.add_skip_rule(SkipRule(decided_by=operator(), place=EventPlace(stream, offset, index)))
+            sink.bookkeeping.quarantine.add_skip_rule(SkipRule(decided_by=operator(), position=EventPosition(stream, offset, index)))
     print_line(f"skipped: {record_text(stream, offset, timeline)}{'' if event is None else f'#{event}'}; {AT_NEXT_START}")
     for shown in inspect.decode(decoder, [(stream, record)], origin_of):
         for line in inspect.as_lines(shown, timeline):

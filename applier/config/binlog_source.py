@@ -50,7 +50,7 @@ def _start(text: str) -> str:
     named_dump = text.startswith("dump:") and text != "dump:"
     if text in {"", "now"} or named_dump or _GTIDS.fullmatch(text) or _FILE_POSITION.fullmatch(text):
         return text
-    raise refuse(f"is not a place in a binlog: {text!r}", START_FORM)
+    raise refuse(f"is not a position in a binlog: {text!r}", START_FORM)
 
 
 class BinlogSourceConfig(ServerSection, SelectedSource):

@@ -18,7 +18,7 @@ BINLOG: Final = "binlog"
 KINDS: Final[Mapping[str, type[BaseModel]]] = {KAFKA: KafkaSourceConfig, BINLOG: BinlogSourceConfig}
 
 INSTEAD: Final = {
-    "start_ts": "Set start to the place where a new replica begins",
+    "start_ts": "Set start to the position where a new replica begins",
     "bootstrap_servers": "Set url to the primary",
     "time_zone": "A binlog's TIMESTAMPs are UTC",
     "ddl_time_zone": "A binlog names the zone of each statement",

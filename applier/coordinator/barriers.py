@@ -16,7 +16,7 @@ from applier.ddl import DdlKind, DdlStatement, identity, parse_ddl, same_ddl, to
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.failure import FailureKind
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.model.range_report import DdlArrival
 from applier.model.remedy import Remedy
 from applier.model.segment import is_due, is_in_dump, is_past
@@ -287,8 +287,8 @@ class Barriers:
             self._known[key.ts, key.name].append(key)
             self._await(key, arrival.ddl)
         # The least position, not the first report: ranges of one stream report in any order.
-        place, arrivals = _Arrival(stream, arrival.offset, arrival.index), self._arrivals[stream.topic]
-        arrivals[key] = min(arrivals.get(key, place), place)
+        arrived, arrivals = _Arrival(stream, arrival.offset, arrival.index), self._arrivals[stream.topic]
+        arrivals[key] = min(arrivals.get(key, arrived), arrived)
         return key
 
     def _identity(self, ddl: DdlEvent) -> DdlIdentity:
@@ -331,10 +331,10 @@ class Barriers:
         same = [known for known in self._known[key.ts, key.name] if same_ddl(known, key)]
         return key if key in same or not same else same[0]
 
-    def place_of(self, key: DdlIdentity) -> Place:
+    def position_of(self, key: DdlIdentity) -> RecordPosition:
         """Return the record of a pending DDL: its first arrival in its lowest stream."""
         first = min(arrivals[key] for arrivals in self._arrivals.values() if key in arrivals)
-        return Place(first.stream, first.offset)
+        return RecordPosition(first.stream, first.offset)
 
     @property
     def first_ts(self) -> Ts | None:
@@ -375,7 +375,7 @@ class Barriers:
         # By offset and not by report: 193 of 3,000 simulated histories end wrong in the order of reports.
         for topic, arrivals in sorted(self._arrivals.items()):
             found = sorted((arrivals[key], key) for key in keys & arrivals.keys())
-            here = [key for place, key in found if place.stream == found[0][0].stream]
+            here = [key for arrived, key in found if arrived.stream == found[0][0].stream]
             queues[topic] = tuple(key for key in here if key not in taken)
             taken.update(here)
         return [queue for queue in queues.values() if queue]

@@ -28,7 +28,7 @@ from applier.coordinator.window import Window
 from applier.model.errors import NeedsOperator
 from applier.model.events import FoldedName
 from applier.model.failure import FailureKind
-from applier.model.position import NO_TS, Offset, Place, Stream, Ts
+from applier.model.position import NO_TS, Offset, RecordPosition, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
 from applier.model.remedy import Remedy
 from applier.model.segment import RowsWritten, has_reached, is_beyond, just_before, overlaps_segment, passed_with, row_limit
@@ -387,7 +387,7 @@ class RowsAhead:
                 kind=FailureKind.RAW_KEY_CHANGE,
                 table=str(changed.table),
                 commit_ts=changed.commit_ts,
-                **Place(report.range.stream, changed.offset).facts,
+                **RecordPosition(report.range.stream, changed.offset).facts,
             )
 
     def _check_ddls(self, stream: Stream, ddls: Iterable[PlacedDdl]) -> None:
@@ -399,7 +399,7 @@ class RowsAhead:
                     kind=FailureKind.OVERTAKEN_DDL,
                     table=str(key.name),
                     commit_ts=key.ts,
-                    **Place(stream, offset).facts,
+                    **RecordPosition(stream, offset).facts,
                 )
 
     def _partitions_changed(self) -> None:

@@ -18,7 +18,7 @@ FROM_DUMP_TO_REPLICA = Remedy(
     "To make a replica of an upstream that already holds data: "
     "1. dump the upstream; "
     "2. load the dump with `applier load`; or by hand: then set source.start_ts to its TSO (Pos in Dumpling's file `metadata`), "
-    "of a binlog source.start to its place, and run `applier load --declared`; "
+    "of a binlog source.start to its position, and run `applier load --declared`; "
     "3. run `applier catchup` again. "
     "The topic or binlog must hold every change since the dump, and the new replica must get another `name`",
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
-from applier.model.position import Place, Stream, StreamPosition, Ts
+from applier.model.position import RecordPosition, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import RejectedEvent
 from applier.model.segment import RowWindow, SegmentWindow
@@ -94,7 +94,7 @@ class ExecuteDdl:
 
     identity: DdlIdentity
     ddl: DdlEvent
-    place: Place
+    position: RecordPosition
     """Where it arrived first, for messages."""
     # The intent moves the checkpoint to the DDL's ts: with an intent that leaves A behind, 1,162 of 3,000 simulated histories
     # end wrong after a crash between the DDL and ``done``.

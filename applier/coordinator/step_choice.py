@@ -293,7 +293,7 @@ class StepChoice:
         return ExecuteDdl(
             identity=key,
             ddl=self._barriers.pending[key],
-            place=self._barriers.place_of(key),
+            position=self._barriers.position_of(key),
             positions=self._streams.positions(ts),
             positions_done=self._streams.positions(ts, done=key),
         )

@@ -30,7 +30,7 @@ from applier.sources.factory import open_source
 
 BINLOG_FORMS: Final = Remedy(
     "dataframe.write-position-in-binlog",
-    "Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or a place such as mariadb-bin.000042:4",
+    "Write earliest, latest, a time such as 2025-06-01T12:00:00Z, or a position such as mariadb-bin.000042:4",
 )
 SECOND_MS: Final = 1_000
 
@@ -112,7 +112,7 @@ def _held(name: str, place: int, log: LogState) -> int:
         return place
     held = f"{BinlogPosition.of(log.earliest).text(log.base_name)} to {BinlogPosition.of(log.end).text(log.base_name)}"
     raise SourceError(
-        f"the option {name} names a place that the server does not hold",
+        f"the option {name} names a position that the server does not hold",
         remedy=Remedy("dataframe.show-binlog-extent", f"It holds the binlog from {held}"),
         kind=FailureKind.RETENTION,
     )

@@ -19,7 +19,7 @@ from applier.dataframe.position_columns import PositionColumns
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, DdlEvent, Event, FoldedName, Image, ResolvedEvent, RowEvent, TableName, Value
 from applier.model.failure import FailureKind
-from applier.model.position import Place, Ts
+from applier.model.position import RecordPosition, Ts
 from applier.model.remedy import Remedy
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.port import Decoder, Record
@@ -147,20 +147,20 @@ MAX_TS: Final = 2**63 - 1
 """Of BIGINT. A TSO of the year 3084 is greater; until then only rubbish is."""
 
 
-def schema_text(places: PositionColumns, columns: str | None = None) -> str:
+def schema_text(positions: PositionColumns, columns: str | None = None) -> str:
     """Return the schema in Spark's DDL. ``columns``: of one table, for typed images; None: JSON."""
     image = "STRING" if columns is None else f"STRUCT<{columns}>"
-    return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in columns_of(places))
+    return ", ".join(f"`{name}` {image if kind == IMAGE else kind}" for name, kind in columns_of(positions))
 
 
-def columns_of(places: PositionColumns) -> tuple[tuple[str, str], ...]:
+def columns_of(positions: PositionColumns) -> tuple[tuple[str, str], ...]:
     """Return the names of all columns, each with its type."""
-    return (("commit_ts", "BIGINT"), ("commit_time", "TIMESTAMP"), *places.columns, *COLUMNS)
+    return (("commit_ts", "BIGINT"), ("commit_time", "TIMESTAMP"), *positions.columns, *COLUMNS)
 
 
-def table_columns_of(schema: StructType, places: PositionColumns) -> StructType | None:
+def table_columns_of(schema: StructType, positions: PositionColumns) -> StructType | None:
     """Return the columns of the table in a schema; None if its images are JSON. ValueError if it is no schema of the changelog."""
-    names = [name for name, _ in columns_of(places)]
+    names = [name for name, _ in columns_of(positions)]
     if schema.fieldNames() != names:
         raise ValueError(f"the columns are not {', '.join(names)}")
     after = schema["after"].dataType
@@ -176,21 +176,21 @@ class ChangelogRows:
 
     decoder: Decoder
     images: ImageForm
-    places: PositionColumns
+    positions: PositionColumns
     tables: TableSelection = EVERYTHING
     table: FoldedName | None = None
     resolved: bool = False
     keeps_unreadable: bool = False
 
-    def of(self, record: Record, place: Place) -> Iterator[Row]:
+    def of(self, record: Record, position: RecordPosition) -> Iterator[Row]:
         """Yield the rows of a record. SourceError with the record's position if it cannot be read."""
         try:
-            events = self.decoder.whole_events(record, place)
-            rows = [self._row(event, index, record, place) for index, event in enumerate(events) if self._has(event)]
+            events = self.decoder.whole_events(record, position)
+            rows = [self._row(event, index, record, position) for index, event in enumerate(events) if self._has(event)]
         except ProtocolError as error:
             if not self.keeps_unreadable:
                 raise
-            rows = [self._unreadable(error, record, place)]
+            rows = [self._unreadable(error, record, position)]
         yield from rows
 
     def _has(self, event: Event) -> bool:
@@ -207,43 +207,43 @@ class ChangelogRows:
     def _has_table(self, name: TableName) -> bool:
         return (self.table is None or name.fold() == self.table) and self.tables.has(name)
 
-    def _row(self, event: Event, index: int, record: Record, place: Place) -> Row:
+    def _row(self, event: Event, index: int, record: Record, position: RecordPosition) -> Row:
         match event:
             case RowEvent():
-                images = self._images(event, place)
+                images = self._images(event, position)
                 key, before = key_object(event.after or event.before), key_object(event.before)
                 old_key = before if before not in {None, key} and _has_old_key(event) else None
                 named = map(_clean, (event.schema, event.table, event.operation.value, key, old_key))
-                return (*self._head(event.commit_ts, record, place, index), *named, *images, event.only_handle_key, None, None)
+                return (*self._head(event.commit_ts, record, position, index), *named, *images, event.only_handle_key, None, None)
             case DdlEvent():
                 name = _clean(event.schema), _clean(event.table or None)
-                return (*self._head(event.commit_ts, record, place, index), *name, "ddl", *(None,) * 5, _clean(event.query), None)
+                return (*self._head(event.commit_ts, record, position, index), *name, "ddl", *(None,) * 5, _clean(event.query), None)
             case ResolvedEvent() | AdminEvent():
                 op = "resolved" if isinstance(event, ResolvedEvent) else "admin"
-                return (*self._head(event.ts, record, place, index), None, None, op, *(None,) * 7)
+                return (*self._head(event.ts, record, position, index), None, None, op, *(None,) * 7)
             case _:
                 assert_never(event)
 
-    def _images(self, event: RowEvent, place: Place) -> tuple[Any, Any]:
+    def _images(self, event: RowEvent, position: RecordPosition) -> tuple[Any, Any]:
         try:
             return self.images.of(event.before), self.images.of(event.after)
         except SourceError as error:
             where = {"schema": event.schema, "table": event.table, "commit_ts": event.commit_ts}
-            raise SourceError(error.message, remedy=error.remedy, **(error.facts | where | place.facts)) from error
+            raise SourceError(error.message, remedy=error.remedy, **(error.facts | where | position.facts)) from error
 
-    def _unreadable(self, error: ProtocolError, record: Record, place: Place) -> Row:
+    def _unreadable(self, error: ProtocolError, record: Record, position: RecordPosition) -> Row:
         ts, schema, table = (error.facts.get(name) for name in ("commit_ts", "schema", "table"))
         known = Ts(ts) if isinstance(ts, int) and ts <= MAX_TS else None
         kind = error.facts.get("kind", "protocol")
         named = (schema, table, "unreadable")
-        head = self._head(known, record, place, error.facts.get("event"))
+        head = self._head(known, record, position, error.facts.get("event"))
         return (*head, *map(_clean, named), *(None,) * 6, _clean(f"{kind}: {error.message}"))
 
-    def _head(self, ts: Ts | None, record: Record, place: Place, index: int | None) -> Row:
+    def _head(self, ts: Ts | None, record: Record, position: RecordPosition, index: int | None) -> Row:
         if ts is not None and ts > MAX_TS:
-            raise ProtocolError.at(place, "timestamp", "a timestamp is too large for a column of the type BIGINT", commit_ts=ts)
-        time = None if ts is None else self.places.time(ts, record)
-        return ts, time, *self.places.of(record, place), index
+            raise ProtocolError.at(position, "timestamp", "a timestamp is too large for a column of the type BIGINT", commit_ts=ts)
+        time = None if ts is None else self.positions.time(ts, record)
+        return ts, time, *self.positions.of(record, position), index
 
 
 def _has_old_key(event: RowEvent) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from applier.dataframe.conversion import clean_text
-from applier.model.position import Place, Ts
+from applier.model.position import RecordPosition, Ts
 from applier.model.timeline import moment_of
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import BinlogPosition, file_name
@@ -24,7 +24,7 @@ class PositionColumns(Protocol):
         """Return their names and Spark types."""
         ...
 
-    def of(self, record: Record, place: Place) -> tuple[Any, ...]:
+    def of(self, record: Record, position: RecordPosition) -> tuple[Any, ...]:
         """Return their values for the events of a record."""
         ...
 
@@ -39,9 +39,9 @@ class TopicColumns:
 
     columns = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"))
 
-    def of(self, _record: Record, place: Place) -> tuple[Any, ...]:
+    def of(self, _record: Record, position: RecordPosition) -> tuple[Any, ...]:
         """Return topic, partition, offset."""
-        return clean_text(place.stream.topic), place.stream.partition, place.offset
+        return clean_text(position.stream.topic), position.stream.partition, position.offset
 
     def time(self, ts: Ts, _record: Record) -> datetime | None:
         """Return the timestamp's time."""
@@ -56,9 +56,9 @@ class BinlogColumns:
 
     columns = (("file", "STRING"), ("position", "BIGINT"), ("gtid", "STRING"))
 
-    def of(self, record: Record, place: Place) -> tuple[Any, ...]:
+    def of(self, record: Record, position: RecordPosition) -> tuple[Any, ...]:
         """Return file, position, and GTID (NULL without)."""
-        at = BinlogPosition.of(place.offset)
+        at = BinlogPosition.of(position.offset)
         return file_name(self.base_name, at.file), at.position, decode_head(record.key).gtid or None
 
     def time(self, _ts: Ts, record: Record) -> datetime:

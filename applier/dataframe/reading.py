@@ -25,7 +25,7 @@ from applier.dataframe.extent import (
 from applier.dataframe.options import LATEST, ChangelogOptions
 from applier.model.errors import ConfigError, SourceError
 from applier.model.failure import FailureKind
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.factory import open_source
@@ -68,7 +68,7 @@ class RangeRows:
         size = 0
         for range_id, records in self._records(partition.value):
             for record in records:
-                batch.extend(self.rows.of(record, Place(range_id.stream, record.offset)))
+                batch.extend(self.rows.of(record, RecordPosition(range_id.stream, record.offset)))
                 size += len(record.value or b"")
                 if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
                     yield self._arrow(batch)

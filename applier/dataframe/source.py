@@ -67,10 +67,10 @@ def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:
     return RangeRows(range_reader(options.kafka), changelog_rows(TICDC, options, schema, _decoder(options), PLACES), schema)
 
 
-def changelog_rows(form: Format, options: RowOptions, schema: StructType, decoder: Decoder, places: PositionColumns) -> ChangelogRows:
+def changelog_rows(form: Format, options: RowOptions, schema: StructType, decoder: Decoder, positions: PositionColumns) -> ChangelogRows:
     """Return what makes rows of records. ConfigError: the schema is not one of the format."""
     try:
-        columns = table_columns_of(schema, places)
+        columns = table_columns_of(schema, positions)
     except ValueError as error:
         raise ConfigError(
             f"this is no schema of the format {form.name}: {error}",
@@ -88,7 +88,7 @@ def changelog_rows(form: Format, options: RowOptions, schema: StructType, decode
     return ChangelogRows(
         decoder=decoder,
         images=images,
-        places=places,
+        positions=positions,
         tables=options.tables,
         table=options.table,
         resolved=options.resolved,

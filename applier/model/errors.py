@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from applier.model.failure import FailureKind, RecordFault
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.remedy import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, Remedy
 from applier.model.timeline import Timeline
 
@@ -140,11 +140,11 @@ class ProtocolError(SourceError):
             self.facts = {"kind": kind, **facts}
 
     @classmethod
-    def at(cls, place: Place | None, kind: RecordFault, message: str, **facts: Any) -> "ProtocolError":
-        """Make the error of ``kind`` for the record at ``place``."""
+    def at(cls, position: RecordPosition | None, kind: RecordFault, message: str, **facts: Any) -> "ProtocolError":
+        """Make the error of ``kind`` for the record at ``position``."""
         where: dict[str, Any] = {"kind": kind}
-        if place is not None:
-            where |= place.facts
+        if position is not None:
+            where |= position.facts
         return cls(message, **(where | facts))
 
 

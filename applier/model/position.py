@@ -35,7 +35,7 @@ class Stream(NamedTuple):
         return cls(topic, int(partition))
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """The position of one record."""
 
     stream: Stream

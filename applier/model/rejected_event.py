@@ -12,7 +12,7 @@ import msgspec
 
 from applier.model.errors import ApplierError
 from applier.model.events import Value
-from applier.model.position import NO_TS, Offset, Place, Stream, Ts
+from applier.model.position import NO_TS, Offset, RecordPosition, Stream, Ts
 
 WHOLE_RECORD: Final = -1
 """Represents the event's index where a record cannot be divided into events."""
@@ -24,7 +24,7 @@ STORED_AT_ONCE: Final = 1_000
 """How many a transaction without rows stores: an operator may skip an upstream transaction of any size."""
 
 # The facts that name a position: an entry of the quarantine has columns for them, so its error does not repeat them.
-_OF_THE_PLACE: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
+_OF_THE_POSITION: Final = frozenset({"topic", "partition", "offset", "event", "schema", "table", "commit_ts", "min_ts", "max_ts"})
 
 
 class KeptRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -45,7 +45,7 @@ class QuarantineState(StrEnum):
     DROPPED = "dropped"
 
 
-class EventPlace(NamedTuple):
+class EventPosition(NamedTuple):
     """One event of one record; ``event`` counts from 0, ``WHOLE_RECORD`` represents all of it."""
 
     stream: Stream
@@ -68,7 +68,7 @@ class EventPlace(NamedTuple):
 class RejectedEvent:
     """An event that is quarantined and not applied. ``commit_ts``, table and ``key`` are empty where they cannot be read."""
 
-    place: EventPlace
+    position: EventPosition
     error: str
     state: QuarantineState = QuarantineState.HELD
     schema: str = ""
@@ -84,8 +84,8 @@ class RejectedEvent:
     @property
     def where(self) -> dict[str, Any]:
         """Its position, for an error: never values of the row."""
-        stream, offset, event = self.place
-        facts = Place(stream, offset).facts
+        stream, offset, event = self.position
+        facts = RecordPosition(stream, offset).facts
         facts |= {} if event == WHOLE_RECORD else {"event": event}
         facts |= {"table": f"{self.schema}.{self.table}"} if self.schema else {}
         return facts | ({"commit_ts": self.commit_ts} if self.commit_ts else {})
@@ -93,18 +93,18 @@ class RejectedEvent:
 
 def reason_of(error: ApplierError) -> str:
     """Return why an event was rejected, in one line: the message, and the facts beside its position."""
-    facts = ", ".join(f"{name}={value}" for name, value in _facts_without_place(error).items())
+    facts = ", ".join(f"{name}={value}" for name, value in _facts_without_position(error).items())
     return error.message + (f" [{facts}]" if facts else "")
 
 
 def error_of_event(error: ApplierError, event: RejectedEvent, key_columns: Iterable[str]) -> ApplierError:
     """Return the error of a statement as the error of one event in it."""
-    facts = event.where | {"key_columns": ", ".join(key_columns)} | _facts_without_place(error)
+    facts = event.where | {"key_columns": ", ".join(key_columns)} | _facts_without_position(error)
     return type(error)(error.message, remedy=error.remedy, **facts)
 
 
-def _facts_without_place(error: ApplierError) -> dict[str, Any]:
-    return {name: value for name, value in error.facts.items() if name not in _OF_THE_PLACE}
+def _facts_without_position(error: ApplierError) -> dict[str, Any]:
+    return {name: value for name, value in error.facts.items() if name not in _OF_THE_POSITION}
 
 
 def key_text(names: Iterable[str], values: Iterable[Value]) -> str:

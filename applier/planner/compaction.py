@@ -187,11 +187,11 @@ class Compaction:
         for row, (number, image) in enumerate(zip(map(numbers.__getitem__, rows.origin), rows.image, strict=True)):
             if image == MARKER_IMAGE:  # a marker has no image, so it has no key of the sink's
                 continue
-            place = RowPosition(self.origins[number], rows.commit_ts[row], rows.offset[row], rows.index[row], rows.key[row])
+            position = RowPosition(self.origins[number], rows.commit_ts[row], rows.offset[row], rows.index[row], rows.key[row])
             try:
-                keys.append(self._readers[number](place, image))
+                keys.append(self._readers[number](position, image))
             except ApplierError as error:
-                self._on_bad_key(place, error)
+                self._on_bad_key(position, error)
             else:
                 kept.append(row)
         return selected(rows, kept), keys

@@ -15,7 +15,7 @@ from applier.model.chunk import Chunk
 from applier.model.errors import ApplierError, ProtocolError, RowRefused
 from applier.model.events import Value
 from applier.model.position import Offset, Ts
-from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, key_text, reason_of
+from applier.model.rejected_event import EventPosition, RejectedEvent, error_of_event, key_text, reason_of
 from applier.model.segment import supersede
 from applier.planner.column_match import Origin, key_names
 
@@ -124,7 +124,7 @@ class FinalRows:
         for row in rows:
             self.image[row] = b""
 
-    def place(self, row: int, origins: Sequence[Origin]) -> RowPosition:
+    def position(self, row: int, origins: Sequence[Origin]) -> RowPosition:
         """Name one row for an error."""
         return RowPosition(origins[self.origin[row]], self.commit_ts[row], self.offset[row], self.index[row], self.keys[row])
 
@@ -193,7 +193,7 @@ class RejectedRows:
         names: Iterable[str] = key_names(shape) if isinstance(row.key, bytes) else key or ()
         values = self.decode_key(row.key) if isinstance(row.key, bytes) else row.key
         return RejectedEvent(
-            place=EventPlace(row.origin.stream, Offset(row.offset), row.event),
+            position=EventPosition(row.origin.stream, Offset(row.offset), row.event),
             error=error,
             schema=shape.schema,
             table=shape.table,
@@ -226,24 +226,24 @@ class PlannedRows:
         """Return other rows of the same table."""
         return PlannedRows(final, self.origins, self.key, self.rejected)
 
-    def place(self, row: int) -> RowPosition:
+    def position(self, row: int) -> RowPosition:
         """Name a row for an error."""
-        return self.final.place(row, self.origins)
+        return self.final.position(row, self.origins)
 
     def refuse(self, row: int, cause: Exception) -> None:
         """Quarantine a row that cannot be rendered, or raise why, with its position."""
-        place = self.place(row)
-        error = with_place(cause, place.facts)
+        position = self.position(row)
+        error = with_position(cause, position.facts)
         error.__cause__ = cause
-        self.rejected.refuse(place, error, self.key)
+        self.rejected.refuse(position, error, self.key)
         self.dropped.add(row)
 
     def described(self, rows: Iterable[int]) -> tuple[RejectedEvent, ...]:
         """Describe rows by position and key."""
-        return tuple(self.rejected.described(self.place(row), self.key) for row in rows)
+        return tuple(self.rejected.described(self.position(row), self.key) for row in rows)
 
 
-def with_place(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
+def with_position(error: Exception, facts: Mapping[str, Any]) -> ApplierError:
     """Return the error of a row with the row's position. A value that is not of its column's type is a ProtocolError."""
     if isinstance(error, ApplierError):
         return type(error)(error.message, remedy=error.remedy, **{**error.facts, **facts})

@@ -99,15 +99,15 @@ class AmbiguousRows(NeedsOperator):
     """Equal rows may be one row that was sent again, and no one has said so."""
 
     @classmethod
-    def of(cls, place: Mapping[str, Any], **facts: Any) -> "AmbiguousRows":
-        """Make the error of one table; ``place``: the facts of a row."""
+    def of(cls, position: Mapping[str, Any], **facts: Any) -> "AmbiguousRows":
+        """Make the error of one table; ``position``: the facts of a row."""
         return cls(
             "equal rows of one transaction came in several records: they are real, or the producer has sent them again",
             remedy=EQUAL_REMEDY,
             kind=FailureKind.EQUAL_ROWS,
             **facts,
-            **place,
-            tables=place["table"],
+            **position,
+            tables=position["table"],
         )
 
 
@@ -306,7 +306,7 @@ def _counted_of_table(
     ordered_from = None if is_partitioned else NO_TS if equal_rows is EqualRows.ALL else repeats.unordered_ts
     runs: dict[int, list[list[CommitRun]]] = defaultdict(list)
     streams_of: dict[Change, set[Stream]] = defaultdict(set)
-    # A promise that steps back comes somewhere behind the place where the producer went back: it does not prove that equal rows are one.
+    # A promise that steps back comes somewhere behind the position where the producer went back: it does not prove that equal rows are one.
     returns: set[FoldedName | None] = set() if is_partitioned else {table}
     if equal_rows is EqualRows.ALL:
         returns.add(None)
@@ -325,7 +325,7 @@ def _counted_of_table(
             number = sum(map(len, in_streams))
             if equal_rows is not EqualRows.ALL and number > (real := certain.get(change, 1)):
                 if equal_rows is EqualRows.STOP:
-                    raise AmbiguousRows.of(final.place(events[-1].rows[0], origins).facts, rows=number, first_offset=events[0].offset)
+                    raise AmbiguousRows.of(final.position(events[-1].rows[0], origins).facts, rows=number, first_offset=events[0].offset)
                 events = events[:real]
             for row in (row for event in events for row in event.rows):
                 yield (final.commit_ts[row], final.kind[row], images[row]), row
@@ -375,12 +375,12 @@ def _is_sent_once(runs: Sequence[Sequence[tuple[Change, ...]]], first: Change) -
 
 def _sent(final: FinalRows, origins: Sequence[Origin], images: Mapping[int, Image]) -> dict[Stream, list[SentChange]]:
     """Return the events of each stream in the order of their offsets."""
-    places: dict[tuple[Stream, int, int], dict[int, int]] = defaultdict(dict)
+    positions: dict[tuple[Stream, int, int], dict[int, int]] = defaultdict(dict)
     for row in images:
         # A range that was read again is in the cache twice until its first copy is released.
-        places[origins[final.origin[row]].stream, final.offset[row], final.index[row]].setdefault(final.kind[row], row)
+        positions[origins[final.origin[row]].stream, final.offset[row], final.index[row]].setdefault(final.kind[row], row)
     by_stream: dict[Stream, list[SentChange]] = defaultdict(list)
-    for (stream, offset, _), kinds in sorted(places.items()):
+    for (stream, offset, _), kinds in sorted(positions.items()):
         rows = tuple(row for _, row in sorted(kinds.items()))
         before, after = (images[kinds[kind]] if kind in kinds else None for kind in RowKind)
         by_stream[stream].append(SentChange(offset, (final.commit_ts[rows[0]], before, after), rows))

@@ -90,7 +90,7 @@ class OrderedTable:
             yield self._statement(text, [change], 1, checks_keys=checks_keys)
 
     def _texts(self, change: OrderedChange) -> Iterator[tuple[str, int]]:
-        description, columns, place = self.renderers.exact.description, self.renderers.columns, self.rows.place(change.row)
+        description, columns, position = self.renderers.exact.description, self.renderers.columns, self.rows.position(change.row)
         image = self.rows.final.image
         if self._is_keyless(change.row):
             # Nothing references it (``SinkKeys``): its DELETE fires no action.
@@ -102,12 +102,12 @@ class OrderedTable:
                 yield from whole.replaces(description, columns, [_row_text(self._literals(row))])
             return
         key = self._key(change.row)
-        old = self.renderers.exact.key_text(place)(place.key, image[change.row])
+        old = self.renderers.exact.key_text(position)(position.key, image[change.row])
         if change.change is Change.DELETE:
             yield from self._dialect.deletes(description, key, [old])
             return
         if change.change is Change.UPSERT and self.is_partial(change):
-            yield from self._part(dict(self.renderers.exact.part_texts(place)(image[change.row])), key, old)
+            yield from self._part(dict(self.renderers.exact.part_texts(position)(image[change.row])), key, old)
             return
         new = self._literals(change.row if change.change is Change.UPSERT else change.after)
         if change.change is Change.REKEY:
@@ -125,7 +125,7 @@ class OrderedTable:
         yield from self._ordering.absent_inserts(description, (list(new), list(new.values())), key, old)
 
     def _literals(self, row: int) -> tuple[str, ...]:
-        render: Callable[[bytes], tuple[str, ...]] = self.renderers.exact.whole_row(self.rows.place(row))
+        render: Callable[[bytes], tuple[str, ...]] = self.renderers.exact.whole_row(self.rows.position(row))
         return render(self.rows.final.image[row])
 
     def _is_keyless(self, row: int) -> bool:
@@ -137,7 +137,7 @@ class OrderedTable:
         names = self.rows.key or key_names(self.rows.origin(row).shape)
         if not description.has_unique_key(names):
             remedy = Remedy("planner.add-key-in-sink", "Give the sink's table the primary or unique key that it has upstream")
-            raise NeedsOperator(LACKS_KEY, remedy=remedy, **self.rows.place(row).facts)
+            raise NeedsOperator(LACKS_KEY, remedy=remedy, **self.rows.position(row).facts)
         spelled = {column.name.casefold(): column.name for column in description.columns}
         return tuple(spelled[name.casefold()] for name in names)
 
@@ -170,8 +170,8 @@ class OrderedTable:
             str(description.folded),
             text.encode(),
             number,
-            changes[0].place[0],
-            changes[-1].place[0],
+            changes[0].position[0],
+            changes[-1].position[0],
             source,
             checks_keys=checks_keys,
         )

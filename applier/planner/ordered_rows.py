@@ -126,20 +126,20 @@ class Change(Enum):
 class OrderedChange(NamedTuple):
     """One event: ``row`` of ``table``, of a REKEY also the row that it becomes."""
 
-    place: tuple[int, int, int]
+    position: tuple[int, int, int]
     table: FoldedName
     change: Change
     row: int
     after: int = -1
 
 
-_PLACE: Final = attrgetter("place")
+_POSITION: Final = attrgetter("position")
 
 
 def in_order(tables: Mapping[FoldedName, FinalRows]) -> list[OrderedChange]:
     """Return the events of some tables in the order in which upstream has executed them."""
     changes = [change for table, rows in tables.items() for change in _changes(table, rows)]
-    changes.sort(key=_PLACE)
+    changes.sort(key=_POSITION)
     return changes
 
 
@@ -147,10 +147,10 @@ def _changes(table: FoldedName, rows: FinalRows) -> Iterator[OrderedChange]:
     # Of an update that comes as a delete and an upsert both have one position.
     deleted: dict[tuple[int, int, int], int] = {}
     upserted: dict[tuple[int, int, int], int] = {}
-    for row, (kind, *place, image) in enumerate(zip(rows.kind, rows.commit_ts, rows.offset, rows.index, rows.image, strict=True)):
+    for row, (kind, *position, image) in enumerate(zip(rows.kind, rows.commit_ts, rows.offset, rows.index, rows.image, strict=True)):
         # The event of a marker is quarantined.
         if image != MARKER_IMAGE:
-            (deleted if kind == RowKind.DELETE else upserted)[place[0], place[1], place[2]] = row
+            (deleted if kind == RowKind.DELETE else upserted)[position[0], position[1], position[2]] = row
     for at, row in deleted.items():
         after = upserted.pop(at, None)
         yield OrderedChange(at, table, Change.DELETE, row) if after is None else OrderedChange(at, table, Change.REKEY, row, after)
@@ -186,14 +186,14 @@ class RowsOfTable(NamedTuple):
             selected(self.chunk, chosen), [self.keys[row] for row in chosen], array("i", [self.origin[row] for row in chosen])
         )
 
-    def place(self, row: int) -> tuple[int, int, int]:
+    def position(self, row: int) -> tuple[int, int, int]:
         """Return commit_ts, offset and index: what rows of one event share."""
         return self.chunk.commit_ts[row], self.chunk.offset[row], self.chunk.index[row]
 
 
 def _unsplit_updates(rows: RowsOfTable, columns: Sequence[ColumnSet | None]) -> set[tuple[Any, ...]]:
     """Return key and position of the partial rows: of a delete with the same ones, the row is not gone."""
-    return {(rows.keys[row], *rows.place(row)) for row, found in enumerate(columns) if found is not None}
+    return {(rows.keys[row], *rows.position(row)) for row, found in enumerate(columns) if found is not None}
 
 
 class PartialRows:
@@ -215,7 +215,7 @@ class PartialRows:
             if found is not None:
                 parts.setdefault(found, []).append(row)
             # An update of a row without handle key comes as a delete and an upsert. What it leaves is not a new row.
-            elif rows.chunk.kind[row] or (rows.keys[row], *rows.place(row)) not in updates:
+            elif rows.chunk.kind[row] or (rows.keys[row], *rows.position(row)) not in updates:
                 others.append(row)
         for found, chosen in parts.items():
             self._by_columns.setdefault(found, FinalRows(keeps_order=self._keeps_order)).feed(*rows.some(chosen))

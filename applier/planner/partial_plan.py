@@ -270,7 +270,7 @@ class PartialPlan:
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 self._refuse(layers, number, error)
                 return
-        events = tuple(rows.rejected.described(rows.place(row), rows.key) for rows, row in reversed(layers))
+        events = tuple(rows.rejected.described(rows.position(row), rows.key) for rows, row in reversed(layers))
         laid = MergedRow(tuple(texts), literals, events)
         wanted = tuple(place for place, text in enumerate(texts) if text is None)
         if wanted and not is_new:
@@ -281,13 +281,13 @@ class PartialPlan:
     def _texts_of(self, rows: PlannedRows, row: int) -> Iterator[tuple[str, str]]:
         number = rows.final.origin[row]
         if (render := self._texts.get(number)) is None:
-            render = self._texts[number] = self._exact.part_texts(rows.place(row))
+            render = self._texts[number] = self._exact.part_texts(rows.position(row))
         return render(rows.final.image[row])
 
     def _key_of(self, rows: PlannedRows, row: int, key: Key) -> list[str]:
         number = rows.final.origin[row]
         if (render := self._key_texts.get(number)) is None:
-            render = self._key_texts[number] = self._exact.key_text(rows.place(row))
+            render = self._key_texts[number] = self._exact.key_text(rows.position(row))
         return render(key, rows.final.image[row])
 
     def _refuse(self, layers: Sequence[tuple[PlannedRows, int]], number: int, error: Exception) -> None:

@@ -30,7 +30,7 @@ from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, key_names
 from applier.planner.compaction import Compaction, RowOrder, TransactionSet
 from applier.planner.division import by_window
-from applier.planner.final_rows import STOP, PlannedRows, QuarantinePolicy, RejectedRows, picked, with_place
+from applier.planner.final_rows import STOP, PlannedRows, QuarantinePolicy, RejectedRows, picked, with_position
 from applier.planner.keyless import ALL_REAL, AmbiguousRows, EqualRows, EqualRowsRule, Image, Repeats, counted_rows, earliest, net_rows
 from applier.planner.ordered_plan import OrderedPlan, OrderedTable
 from applier.planner.ordered_rows import PartialRows
@@ -58,7 +58,7 @@ def look_up(rows: PlannedRows, waiting: Sequence[int], decoder: RowDecoder, wind
 
     As ``RowLookup``; the error names the earliest row.
     """
-    earliest = rows.place(rows.final.first(waiting))
+    earliest = rows.position(rows.final.first(waiting))
     if decoder.row_lookup is None:
         raise NeedsOperator("the row was too large for Kafka: only its handle key was sent", remedy=NO_ADDRESS, **earliest.facts)
     ts = window.snapshot_ts(max(rows.final.commit_ts[row] for row in waiting))
@@ -75,7 +75,7 @@ def look_up(rows: PlannedRows, waiting: Sequence[int], decoder: RowDecoder, wind
         except ApplierError as error:
             if "commit_ts" in error.facts:
                 raise
-            raise with_place(error, earliest.facts) from error
+            raise with_position(error, earliest.facts) from error
 
 
 def _as_committed(
@@ -287,7 +287,7 @@ class KeylessPlan:
             number = self._rows.final.origin[row]
             try:
                 if (render := renderers.get(number)) is None:
-                    render = renderers[number] = self._renderer.whole_row(self._rows.place(row))
+                    render = renderers[number] = self._renderer.whole_row(self._rows.position(row))
                 images[row] = render(image)
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 self._rows.refuse(row, error)
@@ -497,11 +497,11 @@ def _missing(rows: PlannedRows, chosen: Sequence[int]) -> FatalSinkError:
             "planner.create-table-with-rows",
             "Create the table in the sink as upstream has it, with its rows. A DDL was skipped, or the table was dropped by hand",
         ),
-        **rows.place(rows.final.first(chosen)).facts,
+        **rows.position(rows.final.first(chosen)).facts,
     )
 
 
 def _repeats(target: PlanTarget, rows: PlannedRows, chosen: Sequence[int]) -> Repeats:
     if target.repeats is None:
-        raise NeedsOperator(NO_KEY, remedy=NO_KEY_REMEDY, **rows.place(rows.final.first(chosen)).facts)
+        raise NeedsOperator(NO_KEY, remedy=NO_KEY_REMEDY, **rows.position(rows.final.first(chosen)).facts)
     return target.repeats

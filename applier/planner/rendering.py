@@ -25,7 +25,7 @@ from applier.planner.column_match import (
     with_bytes_of_sink,
 )
 from applier.planner.compaction import KeyReader, KeyReaders
-from applier.planner.final_rows import Key, PlannedRows, RowPosition, picked, with_place
+from applier.planner.final_rows import Key, PlannedRows, RowPosition, picked, with_position
 from applier.planner.port import (
     BulkDialect,
     Dialect,
@@ -95,7 +95,7 @@ class TableRenderer:
             number = rows.final.origin[row]
             try:
                 if (render := renderers.get(number)) is None:
-                    render = renderers[number] = self._row_text(rows.place(row))
+                    render = renderers[number] = self._row_text(rows.position(row))
                 yield render(rows.final.image[row])
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 rows.refuse(row, error)
@@ -131,7 +131,7 @@ class TableRenderer:
             number = final.origin[row]
             try:
                 if (render := renderers.get(number)) is None:
-                    render = renderers[number] = self.key_text(rows.place(row))
+                    render = renderers[number] = self.key_text(rows.position(row))
                 yield render(final.keys[row], final.image[row])
             except (ApplierError, TypeError, ValueError, AttributeError) as error:
                 rows.refuse(row, error)
@@ -171,7 +171,7 @@ def _key_readers(description: TableDescription, key: tuple[str, ...], decoders: 
             try:
                 return tuple(read(image))
             except ApplierError as error:
-                raise with_place(error, row.facts) from error
+                raise with_position(error, row.facts) from error
 
         return key_of
 
@@ -225,7 +225,7 @@ class GroupRenderer:
         try:
             found = self._shapes.get(origin.shape)
             if found is None:
-                found = self._shapes[origin.shape] = self._shape(self._renderer.matched(origin, rows.place(group[0]).facts))
+                found = self._shapes[origin.shape] = self._shape(self._renderer.matched(origin, rows.position(group[0]).facts))
             if found.text is None:
                 return None
             columns = found.decode(picked(rows.final.image, group))

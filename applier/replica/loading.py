@@ -60,11 +60,11 @@ class StateLoader:
         """Tell the source where the replica is, and list the partitions as they are from there."""
         source = self._run.components.source
         if isinstance(at, Progress):
-            place = ReplicaPosition(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
+            position = ReplicaPosition(checkpoint_ts=at.checkpoint_ts, positions=at.positions, state=at.source_state)
         else:
-            place = ReplicaPosition(checkpoint_ts=at.start_ts, positions={}, state=at.state)
+            position = ReplicaPosition(checkpoint_ts=at.start_ts, positions={}, state=at.state)
         if source.position is not None:
-            source.position.resume(replace(place, xa=self._run.components.sink.bookkeeping.xa))
+            source.position.resume(replace(position, xa=self._run.components.sink.bookkeeping.xa))
         listing = source.listing()
         self._run.components.check_topics()
         return listing

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from applier.model.chunk import Chunk, pack
 from applier.model.errors import ApplierError, Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
 from applier.model.events import DdlEvent, FoldedName, PlacedRow, RowKind, Shape, TableName
-from applier.model.position import Offset, Place, Stream, StreamPosition, Ts
+from applier.model.position import Offset, RecordPosition, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent, key_text
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState, RejectedEvent, key_text
 from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_later_version, may_follow
 from applier.model.timeline import CLOCK_SKEW_MS
@@ -38,11 +38,11 @@ from applier.sources.port import Placed, Source, Unplaced
 # clock skew. What cannot be known (records that have expired, or cannot be read) counts as a later event.
 
 
-def by_hand_remedy(place: EventPlace) -> Remedy:
+def by_hand_remedy(position: EventPosition) -> Remedy:
     """Return what an operator does about a row that cannot be applied again."""
     return Remedy(
         "replica.correct-row-and-settle",
-        f"Correct the row in the sink by hand, then settle the entry: `applier quarantine drop {place.options}`",
+        f"Correct the row in the sink by hand, then settle the entry: `applier quarantine drop {position.options}`",
     )
 
 
@@ -66,7 +66,7 @@ class QuarantinedRow:
 
 def refuse_later_events(
     source: Source,
-    place: EventPlace,
+    position: EventPosition,
     rows: Collection[QuarantinedRow],
     positions: Mapping[Stream, StreamPosition],
     keys: Mapping[FoldedName, KeyReaders] | None = None,
@@ -76,36 +76,36 @@ def refuse_later_events(
     ``positions``: up to where the replica has applied the streams. ``keys``: how keys are read from the images of tables whose key the
     rows do not tell.
     """
-    ranges = _applied_since(place, positions) if source.decoder.keeps_order else _written_since(source, place, rows)
-    search = _NewerRowSearch(place, rows, keys or {}, keeps_order=source.decoder.keeps_order)
+    ranges = _applied_since(position, positions) if source.decoder.keeps_order else _written_since(source, position, rows)
+    search = _NewerRowSearch(position, rows, keys or {}, keeps_order=source.decoder.keeps_order)
     placers = {range_id.stream: source.decoder.placer(range_id.stream) for range_id in ranges}
     is_there = not source.decoder.keeps_order
     for range_id, records in read_whole(source.reader, ranges):
         place_each = placers[range_id.stream].place_each
         for offset, key, value in records:
-            is_there |= (range_id.stream, offset) == place[:2]
+            is_there |= (range_id.stream, offset) == position[:2]
             search.look(range_id.stream, offset, place_each(offset, key, value))
     if not is_there:
         # The log of a server before: what was applied since is not in this one, or at other positions.
         message = "the log that held the event is not followed any more: the applier cannot check for later events"
-        raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place)
+        raise NeedsOperator(message, remedy=by_hand_remedy(position), position=position)
 
 
-def _applied_since(place: EventPlace, positions: Mapping[Stream, StreamPosition]) -> list[RangeId]:
+def _applied_since(position: EventPosition, positions: Mapping[Stream, StreamPosition]) -> list[RangeId]:
     """Return what was applied since the event, of a stream that holds all changes in their order: the rest comes later anyway."""
-    applied = positions.get(place.stream)
+    applied = positions.get(position.stream)
     # Such a source's timestamps are positions too. The stored offset may lie before them: a restart reads from there again.
     end = 0 if applied is None else max(applied.next_offset, applied.resolved_ts)
-    if end <= place.offset:
+    if end <= position.offset:
         raise NeedsOperator(
             "the event has not been applied yet",
             remedy=Remedy("replica.catch-up-before-retry-of-ddl", "Let the applier catch up first, then retry"),
-            place=place,
+            position=position,
         )
-    return [RangeId(place.stream, place.offset, Offset(end))]
+    return [RangeId(position.stream, position.offset, Offset(end))]
 
 
-def _written_since(source: Source, place: EventPlace, rows: Collection[QuarantinedRow]) -> list[RangeId]:
+def _written_since(source: Source, position: EventPosition, rows: Collection[QuarantinedRow]) -> list[RangeId]:
     listing = source.listing()
     since_ms = (source.timeline.time_ms(Ts(min(row.placed.commit_ts for row in rows))) or 0) - CLOCK_SKEW_MS
     starts = source.times.offsets_at(list(listing.extents), since_ms) if since_ms > 0 else {}
@@ -116,8 +116,8 @@ def _written_since(source: Source, place: EventPlace, rows: Collection[Quarantin
         if extent.earliest > 0 and start <= extent.earliest:
             raise NeedsOperator(
                 "records since the event's commit have expired: the applier cannot check for later events",
-                remedy=by_hand_remedy(place),
-                place=place,
+                remedy=by_hand_remedy(position),
+                position=position,
                 stream=str(stream),
             )
         ranges.append(RangeId(stream, start, max(start, extent.end)))
@@ -128,10 +128,10 @@ class _NewerRowSearch:
     """Compares what the topics hold with the rows of one event."""
 
     def __init__(
-        self, place: EventPlace, rows: Collection[QuarantinedRow], readers: Mapping[FoldedName, KeyReaders], *, keeps_order: bool
+        self, position: EventPosition, rows: Collection[QuarantinedRow], readers: Mapping[FoldedName, KeyReaders], *, keeps_order: bool
     ) -> None:
-        self._place, self._keeps_order, self._readers = place, keeps_order, readers
-        self._versions = {self._identity(place.stream, row): row.version(keeps_order=keeps_order) for row in rows}
+        self._position, self._keeps_order, self._readers = position, keeps_order, readers
+        self._versions = {self._identity(position.stream, row): row.version(keeps_order=keeps_order) for row in rows}
         self._keys = {row.placed.shape.name.fold(): key_names(row.placed.shape) for row in rows}
         self._since = min(row.placed.commit_ts for row in rows)
 
@@ -141,7 +141,7 @@ class _NewerRowSearch:
         # Unplaced.
         with_keys = {index for index, event in events if isinstance(event, PlacedRow)}
         for index, event in events:
-            if (stream, offset) == self._place[:2] and self._place.event in {index, WHOLE_RECORD}:
+            if (stream, offset) == self._position[:2] and self._position.event in {index, WHOLE_RECORD}:
                 continue
             if isinstance(event, PlacedRow) and self._is_later(stream, QuarantinedRow(event, offset, index)):
                 raise self._refusal("a later event has changed the same row", stream, offset)
@@ -178,7 +178,9 @@ class _NewerRowSearch:
         return head.name.fold() in self._keys and may_follow(head.ts, self._since)
 
     def _refusal(self, message: str, stream: Stream, offset: Offset) -> NeedsOperator:
-        return NeedsOperator(message, remedy=by_hand_remedy(self._place), place=self._place, later=str(Place(stream, offset)))
+        return NeedsOperator(
+            message, remedy=by_hand_remedy(self._position), position=self._position, later=str(RecordPosition(stream, offset))
+        )
 
 
 # --- quarantine retry ------------------------------------------------------------------------------------------------
@@ -191,7 +193,7 @@ class QuarantineRetry:
         self._source, self._sink, self._by = source, sink, by
         self._tables = SinkTables(sink, accept, upstream=source.upstream_tables)
 
-    def retry(self, place: EventPlace) -> int:
+    def retry(self, position: EventPosition) -> int:
         """Apply the event, mark it as retried in the same transaction, and return how many rows were written.
 
         ProtocolError: it still cannot be read. NeedsOperator: it must not be applied, with the reason. Errors of the sink.
@@ -199,20 +201,20 @@ class QuarantineRetry:
         progress = self._sink.load()
         if progress is None:
             raise InvariantViolation("the quarantine has entries, but the replica has no progress row")
-        rows = self._rows(place)
+        rows = self._rows(position)
         if rows:
             # Cheapest first: the last one reads the topics, which may take minutes.
-            self._check_time(place, rows, progress)
-            self._check_ledger(place, rows)
-            refuse_later_events(self._source, place, rows, progress.positions, self._sink_keys(place, rows))
-        return self._write(place, rows, progress)
+            self._check_time(position, rows, progress)
+            self._check_ledger(position, rows)
+            refuse_later_events(self._source, position, rows, progress.positions, self._sink_keys(position, rows))
+        return self._write(position, rows, progress)
 
-    def _rows(self, place: EventPlace) -> list[QuarantinedRow]:
-        record = self._sink.bookkeeping.quarantine.record(place)
-        found = self._source.decoder.placer(place.stream).place_each(place.offset, record.key, record.value)
+    def _rows(self, position: EventPosition) -> list[QuarantinedRow]:
+        record = self._sink.bookkeeping.quarantine.record(position)
+        found = self._source.decoder.placer(position.stream).place_each(position.offset, record.key, record.value)
         rows = []
         for index, event in found:
-            if place.event not in {index, WHOLE_RECORD}:
+            if position.event not in {index, WHOLE_RECORD}:
                 continue
             if isinstance(event, Unplaced):
                 raise event.error
@@ -222,26 +224,28 @@ class QuarantineRetry:
                     remedy=Remedy(
                         "replica.run-ddl-and-settle",
                         "Run it on the sink by hand if it is missing there, then settle the entry: "
-                        f"`applier quarantine drop {place.options}`",
+                        f"`applier quarantine drop {position.options}`",
                     ),
-                    place=place,
+                    position=position,
                 )
             if isinstance(event, PlacedRow):
-                rows.append(QuarantinedRow(event, place.offset, index))
+                rows.append(QuarantinedRow(event, position.offset, index))
         return rows
 
-    def _check_time(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> None:
+    def _check_time(self, position: EventPosition, rows: Sequence[QuarantinedRow], progress: Progress) -> None:
         if not is_applied(max(row.placed.commit_ts for row in rows), progress.checkpoint_ts):
             raise NeedsOperator(
                 "the transaction of the event has not been applied yet",
                 remedy=Remedy("replica.catch-up-before-retry", "Let the applier catch up first, then retry"),
-                place=place,
+                position=position,
                 checkpoint_ts=progress.checkpoint_ts,
             )
         if is_in_dump(min(row.placed.commit_ts for row in rows), progress.start_ts):
-            raise NeedsOperator("the event is part of the dump that the sink was loaded from", remedy=by_hand_remedy(place), place=place)
+            raise NeedsOperator(
+                "the event is part of the dump that the sink was loaded from", remedy=by_hand_remedy(position), position=position
+            )
 
-    def _check_ledger(self, place: EventPlace, rows: Sequence[QuarantinedRow]) -> None:
+    def _check_ledger(self, position: EventPosition, rows: Sequence[QuarantinedRow]) -> None:
         """Refuse a row whose table a DDL has touched since. The ledger is asked once, however many rows the record holds."""
         since: dict[FoldedName, int] = {}
         for row in rows:
@@ -250,25 +254,25 @@ class QuarantineRetry:
         for (ts, _, touches), _ in self._sink.bookkeeping.ledger_since(Ts(min(since.values()))):
             for name, row_ts in since.items():
                 if may_follow(ts, row_ts) and (touches is None or name.is_covered(touches)):
-                    remedy = Remedy("replica.see-later-ddl", f"{by_hand_remedy(place)}. The DDL: `applier ddl list --ts {ts}`")
-                    raise NeedsOperator("a DDL has touched the table since", remedy=remedy, place=place, table=str(name), ddl_ts=ts)
+                    remedy = Remedy("replica.see-later-ddl", f"{by_hand_remedy(position)}. The DDL: `applier ddl list --ts {ts}`")
+                    raise NeedsOperator("a DDL has touched the table since", remedy=remedy, position=position, table=str(name), ddl_ts=ts)
 
-    def _sink_keys(self, place: EventPlace, rows: Sequence[QuarantinedRow]) -> dict[FoldedName, KeyReaders]:
+    def _sink_keys(self, position: EventPosition, rows: Sequence[QuarantinedRow]) -> dict[FoldedName, KeyReaders]:
         """Return how the sink's key is read from rows that do not tell theirs."""
-        reported = [_reported(row, place.stream) for row in rows if row.placed.shape.has_unknown_key]
+        reported = [_reported(row, position.stream) for row in rows if row.placed.shape.has_unknown_key]
         tables = self._tables.describe(reported) if reported else {}
         return image_keys(rekeyed_tables(reported, tables), tables, self._source.decoder.image_decoder)
 
-    def _write(self, place: EventPlace, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
-        reported = [_reported(row, place.stream) for row in rows]
+    def _write(self, position: EventPosition, rows: Sequence[QuarantinedRow], progress: Progress) -> int:
+        reported = [_reported(row, position.stream) for row in rows]
         tables = self._tables.describe(reported)
-        _refuse_keyless(place, reported, rekeyed_tables(reported, tables))
+        _refuse_keyless(position, reported, rekeyed_tables(reported, tables))
         for row in rows:
-            self._check_other_parts(place, row, tables)
+            self._check_other_parts(position, row, tables)
         known = self._tables.new_with_rows(reported, progress)
         commit = ProgressCommit(checkpoint_ts=progress.checkpoint_ts, positions={}, known_tables=known)
-        quarantined = Quarantined(_refuse_quarantine, settled=(Settlement(place, QuarantineState.RETRIED, self._by),))
-        outcome = self._sink.writer.write(progress.fence, self._statements(place, rows, reported), commit, quarantined)
+        quarantined = Quarantined(_refuse_quarantine, settled=(Settlement(position, QuarantineState.RETRIED, self._by),))
+        outcome = self._sink.writer.write(progress.fence, self._statements(position, rows, reported), commit, quarantined)
         match outcome.state:
             case WriteState.COMMITTED:
                 return outcome.rows
@@ -276,16 +280,16 @@ class QuarantineRetry:
                 raise Fenced(
                     "another run has taken over the replica",
                     remedy=Remedy("replica.stop-run-before-retry", "Stop that run, then retry"),
-                    place=place,
+                    position=position,
                 )
             case _:
                 raise outcome.error or UnknownOutcome(
                     "the outcome of the write is unknown",
                     remedy=Remedy("replica.see-quarantine-entry", "Look at the entry's state with `applier quarantine list`"),
-                    place=place,
+                    position=position,
                 )
 
-    def _check_other_parts(self, place: EventPlace, row: QuarantinedRow, tables: Mapping[FoldedName, TableDescription]) -> None:
+    def _check_other_parts(self, position: EventPosition, row: QuarantinedRow, tables: Mapping[FoldedName, TableDescription]) -> None:
         """Refuse a partial row of which another part waits in the quarantine: its columns would be missing in the sink."""
         shape, name = row.placed.shape, row.placed.shape.name.fold()
         if row.placed.kind == RowKind.DELETE or name not in tables or not is_partial(shape, tables[name]):
@@ -294,15 +298,15 @@ class QuarantineRetry:
         for entry in self._sink.bookkeeping.quarantine.entries():
             event = entry.event
             is_same = TableName(event.schema, event.table).fold() == name and event.key.casefold() == key
-            if is_same and event.state is QuarantineState.HELD and event.place != place:
+            if is_same and event.state is QuarantineState.HELD and event.position != position:
                 raise NeedsOperator(
                     "the event holds some columns of its row, and another event of the row is quarantined too",
-                    remedy=by_hand_remedy(place),
-                    place=place,
-                    other=event.place,
+                    remedy=by_hand_remedy(position),
+                    position=position,
+                    other=event.position,
                 )
 
-    def _statements(self, place: EventPlace, rows: Sequence[QuarantinedRow], reported: Sequence[TableRows]) -> list[Statement]:
+    def _statements(self, position: EventPosition, rows: Sequence[QuarantinedRow], reported: Sequence[TableRows]) -> list[Statement]:
         if not rows:
             return []
         tables = self._tables.describe(reported)
@@ -310,15 +314,15 @@ class QuarantineRetry:
         if self._tables.ordered(reported, rekeyed):
             # Later events have been applied, and an action of today's might delete what upstream has.
             message = "foreign keys join the event's table to others, so its rows are written in order"
-            raise NeedsOperator(message, remedy=by_hand_remedy(place), place=place, table=str(reported[0].name))
-        planned = self._planned(place, rows, PlanTarget(tables, rekeyed, self._sink.dialect))
+            raise NeedsOperator(message, remedy=by_hand_remedy(position), position=position, table=str(reported[0].name))
+        planned = self._planned(position, rows, PlanTarget(tables, rekeyed, self._sink.dialect))
         return sorted(planned, key=lambda item: item.phase)
 
-    def _planned(self, place: EventPlace, rows: Sequence[QuarantinedRow], target: PlanTarget) -> list[Statement]:
+    def _planned(self, position: EventPosition, rows: Sequence[QuarantinedRow], target: PlanTarget) -> list[Statement]:
         times = [row.placed.commit_ts for row in rows]
         # A window around the event's own transactions, so that the ordinary planner renders it.
         window = SegmentWindow(after_ts=Ts(min(times) - 1), upto_ts=Ts(max(times)))
-        chunks = [_chunk(place.stream, rows)]
+        chunks = [_chunk(position.stream, rows)]
         while True:
             try:
                 return [item for item in plan_bucket(chunks, window, target, self._source.decoder) if isinstance(item, Statement)]
@@ -330,11 +334,11 @@ class QuarantineRetry:
                 target = target._replace(tables=explained)
 
 
-def _refuse_keyless(place: EventPlace, reported: Sequence[TableRows], rekeyed: Collection[FoldedName]) -> None:
+def _refuse_keyless(position: EventPosition, reported: Sequence[TableRows], rekeyed: Collection[FoldedName]) -> None:
     for table in reported:
         if not table.handle_key and (table.handle_key is not None or table.name.fold() not in rekeyed):
             # Later events may have added or taken away equal rows, and none says which row it means.
-            raise NeedsOperator("the event's table has no key", remedy=by_hand_remedy(place), place=place, table=str(table.name))
+            raise NeedsOperator("the event's table has no key", remedy=by_hand_remedy(position), position=position, table=str(table.name))
 
 
 def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:

@@ -110,13 +110,13 @@ class SinkKeys:
         group = groups.group(table.name.fold())
         for link in groups.acting(group):
             if self._stated is not None:
-                raise silent_change(str(link), remedy=NOT_EXECUTED).as_error(**_key_place(table))
+                raise silent_change(str(link), remedy=NOT_EXECUTED).as_error(**_facts_with_table(table))
             if self._is_left_out(link.parent):
                 remedy = Remedy(
                     "replica.include-referenced-tables",
                     f"Create a replica that has both tables: include {link.parent} in source.tables, with all of its events",
                 )
-                raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
+                raise silent_change(str(link), remedy=remedy).as_error(**_facts_with_table(table))
         for link in groups.links_of(group):
             # The database would find no parent of the rows.
             if self._is_left_out(link.parent):
@@ -124,13 +124,13 @@ class SinkKeys:
                     "replica.drop-foreign-keys",
                     f"Drop the foreign keys of {link.child} that reference {link.parent} in the sink: the replica lacks that table",
                 )
-                raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
+                raise silent_change(str(link), remedy=remedy).as_error(**_facts_with_table(table))
             # An update of a row without a key is a DELETE and an INSERT: the first would fire ON DELETE.
             if link.parent == table.name.fold() and not table.handle_key and link.parent not in rekeyed:
                 remedy = Remedy(
                     "replica.give-primary-key", f"Give {link.parent} a primary key upstream, then create the replica again from a dump"
                 )
-                raise silent_change(str(link), remedy=remedy).as_error(**_key_place(table))
+                raise silent_change(str(link), remedy=remedy).as_error(**_facts_with_table(table))
 
     def _current(self) -> KeyGroups:
         """Return the keys as they are now."""
@@ -156,9 +156,9 @@ class SinkKeys:
         return [KeyLink(*key) for key in self._stated.all()]
 
 
-def _key_place(table: TableRows) -> dict[str, Any]:
-    place: dict[str, Any] = {"table": str(table.name), "commit_ts": table.min_ts, "offset": table.first_offset}
-    return place if table.stream is None else place | {"topic": table.stream.topic, "partition": table.stream.partition}
+def _facts_with_table(table: TableRows) -> dict[str, Any]:
+    facts: dict[str, Any] = {"table": str(table.name), "commit_ts": table.min_ts, "offset": table.first_offset}
+    return facts if table.stream is None else facts | {"topic": table.stream.topic, "partition": table.stream.partition}
 
 
 # --- table guard -----------------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ class SinkTables:
         missing = [table for folded, table in names.items() if folded not in self._catalogue]
         if missing:
             self._guard.check(
-                [table.name for table in missing], {table.name.fold(): {"table": str(table.name), **_place(table)} for table in missing}
+                [table.name for table in missing], {table.name.fold(): {"table": str(table.name), **_facts_of(table)} for table in missing}
             )
             described = self._sink.describe([table.name for table in missing])
             self._catalogue |= {folded: self._expected(folded, self._compared(names[folded], table)) for folded, table in described.items()}
@@ -422,7 +422,7 @@ class SinkTables:
         """
         for table in tables:
             if self._reserved.holds(table.name):
-                self._reserved.refuse_rows(table.name, **_place(table))
+                self._reserved.refuse_rows(table.name, **_facts_of(table))
         return self._new([table.name for table in tables], progress)
 
     def new_with_ddl(self, ddl: DdlEvent, progress: Progress) -> frozenset[FoldedName]:
@@ -475,14 +475,14 @@ def refuse_keyless(tables: Iterable[TableRows], rekeyed: Mapping[FoldedName, Seq
                 NO_KEY,
                 remedy=NO_KEY_REMEDY,
                 table=str(table.name),
-                **_place(table),
+                **_facts_of(table),
             )
 
 
-def _place(table: TableRows) -> dict[str, Any]:
+def _facts_of(table: TableRows) -> dict[str, Any]:
     """Name the first of the rows."""
-    place = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
-    return place | {"offset": table.first_offset, "commit_ts": table.min_ts}
+    facts = {} if table.stream is None else {"topic": table.stream.topic, "partition": table.stream.partition}
+    return facts | {"offset": table.first_offset, "commit_ts": table.min_ts}
 
 
 # --- row keys --------------------------------------------------------------------------------------------------------

@@ -51,13 +51,13 @@ class QuarantineRules:
     def reload(self, progress: Progress) -> None:
         """Read what matters from ``progress`` on."""
         stored: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
-        for place in self._store.places():
-            stored[place.stream].add(place[1:])
+        for event in self._store.positions():
+            stored[event.stream].add(event[1:])
         skipped: dict[Stream, dict[tuple[int, int], str]] = defaultdict(dict)
         skipped_ts: dict[tuple[Ts, FoldedName | None], str] = {}
         for rule in self._store.skip_rules():
-            if rule.place is not None:
-                skipped[rule.place.stream][rule.place.offset, rule.place.event] = rule.decided_by
+            if rule.position is not None:
+                skipped[rule.position.stream][rule.position.offset, rule.position.event] = rule.decided_by
             # A transaction below A is applied or skipped already.
             elif not is_past(rule.commit_ts, progress.checkpoint_ts):
                 skipped_ts[rule.commit_ts, rule.table] = rule.decided_by
@@ -70,8 +70,8 @@ class QuarantineRules:
             first = 0 if position is None else position.next_offset
             self._tolerances[stream] = replace(
                 self._common,
-                stored=frozenset(place for place in stored[stream] if place[0] >= first),
-                skipped={place: decided_by for place, decided_by in skipped[stream].items() if place[0] >= first},
+                stored=frozenset(event for event in stored[stream] if event[0] >= first),
+                skipped={event: decided_by for event, decided_by in skipped[stream].items() if event[0] >= first},
             )
 
     def note(self, events: Sequence[RejectedEvent], progress: Progress, watcher: Watcher) -> None:
@@ -80,11 +80,11 @@ class QuarantineRules:
             watcher.note(LogEvent.EVENT_QUARANTINED, **event.facts)
         found: dict[Stream, set[tuple[int, int]]] = defaultdict(set)
         for event in events:
-            found[event.place.stream].add(event.place[1:])
-        for stream, places in found.items():
+            found[event.position.stream].add(event.position[1:])
+        for stream, rejected in found.items():
             known, position = self.tolerance_of(stream), progress.positions.get(stream)
             first = 0 if position is None else position.next_offset
-            stored = frozenset(place for place in known.stored | places if place[0] >= first)
+            stored = frozenset(event for event in known.stored | rejected if event[0] >= first)
             self._tolerances[stream] = replace(known, stored=stored)
 
     def tolerance_of(self, stream: Stream) -> Tolerance:

@@ -190,7 +190,7 @@ class StepRunner:
             return error
         except ApplierError as error:
             # The position of the DDL, and what names it in the ledger: the remedy's commands need both.
-            error.facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts} | error.facts | step.place.facts
+            error.facts = {"table": str(ddl.name), "commit_ts": ddl.commit_ts} | error.facts | step.position.facts
             raise
         # `before` holds the known tables, and a skipped DDL records none: it has touched nothing.
         state.progress = state.load(commit := after if is_skipped else after.including(before))

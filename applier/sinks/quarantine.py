@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from applier.model.events import FoldedName
 from applier.model.position import NO_TS, Ts
-from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import MAX_QUARANTINED, EventPosition, KeptRecord, QuarantineState, RejectedEvent
 
 
 class Settlement(NamedTuple):
     """The new state of an entry that waited, and who decided it."""
 
-    place: EventPlace
+    position: EventPosition
     state: QuarantineState
     by: str
 
@@ -46,10 +46,10 @@ class QuarantineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipRule:
-    """The operator's rule to skip the event at ``place``; without it, all events of ``commit_ts`` and ``table`` (None: any table)."""
+    """The operator's rule to skip the event at ``position``; without it, all events of ``commit_ts`` and ``table`` (None: any table)."""
 
     decided_by: str
-    place: EventPlace | None = None
+    position: EventPosition | None = None
     commit_ts: Ts = NO_TS
     table: FoldedName | None = None
     decided_at: datetime | None = field(default=None, compare=False)

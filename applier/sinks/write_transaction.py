@@ -31,7 +31,7 @@ from applier.model.errors import (
     RowRefused,
     UnknownOutcome,
 )
-from applier.model.rejected_event import EventPlace, RejectedEvent, error_of_event, reason_of
+from applier.model.rejected_event import EventPosition, RejectedEvent, error_of_event, reason_of
 from applier.model.remedy import Remedy
 from applier.model.seal import seal, unseal
 from applier.planner.port import Phase, Statement, StatementRows
@@ -116,7 +116,7 @@ class RefusedRows:
     savepoint: Callable[[], None]
     roll_back: Callable[[], None]
     quarantined: Quarantined | None
-    stored: Callable[[Iterable[EventPlace]], AbstractSet[EventPlace]]
+    stored: Callable[[Iterable[EventPosition]], AbstractSet[EventPosition]]
     refused: list[RejectedEvent] = field(default_factory=list)
     _unexpected: int = 0
     _uncounted: list[RejectedEvent] = field(default_factory=list)
@@ -172,8 +172,8 @@ class RefusedRows:
         self._uncounted.append(event)
         if at_most is None or self._unexpected + len(self._uncounted) <= at_most:
             return
-        stored = self.stored(event.place for event in self._uncounted)
-        self._unexpected += sum(event.place not in stored for event in self._uncounted)
+        stored = self.stored(event.position for event in self._uncounted)
+        self._unexpected += sum(event.position not in stored for event in self._uncounted)
         self._uncounted.clear()
         if self._unexpected > at_most:
             raise FatalSinkError(
@@ -324,8 +324,8 @@ class WriteTransaction:
     def _refused_rows(self, session: WriteSession, quarantined: Quarantined | None, absent: Counter[str]) -> RefusedRows:
         quarantine = Quarantine(self.bookkeeping)
 
-        def stored(places: Iterable[EventPlace]) -> frozenset[EventPlace]:
-            return _translated(session, "reading the quarantine", lambda: quarantine.stored(session.connection, places))
+        def stored(positions: Iterable[EventPosition]) -> frozenset[EventPosition]:
+            return _translated(session, "reading the quarantine", lambda: quarantine.stored(session.connection, positions))
 
         def execute(statement: Statement) -> None:
             found = _execute(session, statement)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from applier.model.errors import ConfigError, ProtocolError, SourceError
-from applier.model.position import MAX_TS, NO_TS, Offset, Place, Ts
+from applier.model.position import MAX_TS, NO_TS, Offset, RecordPosition, Ts
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
@@ -185,12 +185,12 @@ class ChangefeedKit:
         del state
         if not text.isdecimal():
             raise ConfigError(
-                f"{text!r} is a place in a binlog, and the source is Kafka",
+                f"{text!r} is a position in a binlog, and the source is Kafka",
                 remedy=Remedy("cli.give-tso", "Give a TSO, such as 458173202432000001"),
             )
         return Ts(int(text))
 
-    def place(self, position: str | None, gtid: str | None, state: str | None) -> tuple[Place, Timeline]:
+    def record_position(self, position: str | None, gtid: str | None, state: str | None) -> tuple[RecordPosition, Timeline]:
         """Refuse: a record is named by its stream and its offset."""
         del position, gtid, state
         raise ConfigError(_OF_A_LOG, remedy=_OF_TOPICS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from applier.model.events import DdlEvent
-from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Ts
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 from applier.planner.table_check import UpstreamTables
@@ -161,7 +161,7 @@ class SourceKit(Protocol):
         """Read a timestamp of the command line. ConfigError: it is one of another kind of source, or of another log."""
         ...
 
-    def place(self, position: str | None, gtid: str | None, state: str | None) -> tuple[Place, Timeline]:
+    def record_position(self, position: str | None, gtid: str | None, state: str | None) -> tuple[RecordPosition, Timeline]:
         """Return the record that ``--position`` or ``--gtid`` names. ConfigError: no such record. It may ask the server."""
         ...
 

@@ -20,7 +20,7 @@ from applier.model.events import (
     SkippedStatement,
     TableName,
 )
-from applier.model.position import NO_TS, Listing, Offset, Place, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
 from applier.model.timeline import Timeline
@@ -118,14 +118,14 @@ class Decoder(RowDecoder, Protocol):
         """Make the placer of one range of a stream. Called once per range; compiled shapes may be shared by the process."""
         ...
 
-    def events(self, record: Record, place: Place) -> Sequence[Event]:
-        """Return the whole events of one record with all values decoded. ProtocolError names ``place``. For inspection, not for rows."""
+    def events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
+        """Return the whole events of one record with all values decoded. ProtocolError names ``position``. For inspection, not for rows."""
         ...
 
-    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+    def whole_events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return what ``events`` returns, with the columns of rows that were too large for Kafka, where their storage is known.
 
-        ProtocolError names ``place``; another SourceError if the storage fails. For readers that land rows elsewhere (``dataframe``).
+        ProtocolError names ``position``; another SourceError if the storage fails. For readers that land rows elsewhere (``dataframe``).
         """
         ...
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias
 
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.model.rejected_event import WHOLE_RECORD, RejectedEvent
 from applier.selection import SelectedTable, TableSelection, select_ddl
 from applier.sources.compiled import intern_shape
@@ -115,7 +115,7 @@ class SelectedEvents:
 
     def located(self, error: ProtocolError, offset: int, index: int | None, head: EventHead | None = None) -> ProtocolError:
         """Return the error with the facts of the record and the event that it arose in."""
-        return located(error, Place(self._stream, Offset(offset)), index, head)
+        return located(error, RecordPosition(self._stream, Offset(offset)), index, head)
 
     def unplaced(self, error: ProtocolError, offset: int) -> list[tuple[int, Placed | Unplaced]]:
         """Return what ``Placer.place_each`` returns for a record that cannot be taken apart."""
@@ -140,14 +140,14 @@ class SelectedEvents:
         return None if head is None else head._replace(name=self._selection.name(head.name))
 
 
-def located(error: ProtocolError, place: Place | None, index: int | None, head: EventHead | None) -> ProtocolError:
+def located(error: ProtocolError, position: RecordPosition | None, index: int | None, head: EventHead | None) -> ProtocolError:
     """Return the error with the facts of the record at ``place`` and of the event; only rows and DDLs have a table."""
     facts = dict(error.facts)
     kind = facts.pop("kind")
     where: dict[str, object] = {} if index is None else {"event": index}
     if head is not None and (head.is_ddl or head.name.table):
         where |= {"schema": head.name.schema, "table": head.name.table, "commit_ts": head.ts}
-    found = ProtocolError.at(place, kind, error.message, **(where | facts))
+    found = ProtocolError.at(position, kind, error.message, **(where | facts))
     found.remedy = error.remedy
     return found
 

@@ -160,9 +160,9 @@ def _quarantined(entry: QuarantineEntry, timeline: Timeline) -> Document:
     event = entry.event
     return {
         # Not the key: it is a part of a row, and there is no password. `applier quarantine show` shows it.
-        "place": str(event.place),
-        "stream": str(event.place.stream),
-        "offset": event.place.offset,
+        "position": str(event.position),
+        "stream": str(event.position.stream),
+        "offset": event.position.offset,
         "state": event.state,
         "ts": timeline.text(event.commit_ts) if event.commit_ts else None,
         "time": iso_at(event.commit_ts, timeline),

@@ -133,7 +133,7 @@ def chunks_of_ranges(
     # that what else was delivered cannot be trusted either.
     wrong = [range_id for range_id in expected if found[range_id] != buckets]
     if wrong or (announced, announced_size) != (chunks, size):
-        raise _incomplete("preparing", _places(wrong), chunks=chunks, announced=announced)
+        raise _incomplete("preparing", _facts_of_ranges(wrong), chunks=chunks, announced=announced)
 
 
 def _check_content(range_id: RangeId, found: RangeContent, expected: RangeContent) -> None:
@@ -143,7 +143,7 @@ def _check_content(range_id: RangeId, found: RangeContent, expected: RangeConten
         raise RangeChanged(
             "a range has other content than when it was first read",
             remedy=_CHANGED,
-            **_place(range_id),
+            **_facts_of(range_id),
             expected=expected,
             found=found,
         )
@@ -157,18 +157,18 @@ def _failed_again(failure: RangeFailure) -> JobAborted:
     return JobAborted(
         "the cache holds a failed read of a range",
         remedy=Remedy("tasks.read-range-again", "The range is read again"),
-        **_place(failure.range),
+        **_facts_of(failure.range),
         cause=failure.error.message,
     )
 
 
-def _place(range_id: RangeId) -> dict[str, Any]:
+def _facts_of(range_id: RangeId) -> dict[str, Any]:
     return {"topic": range_id.stream.topic, "partition": range_id.stream.partition, "offset": range_id.start}
 
 
-def _places(wrong: list[RangeId]) -> dict[str, Any]:
+def _facts_of_ranges(wrong: list[RangeId]) -> dict[str, Any]:
     """Name the first range that has not ended as often as it should."""
-    return {**_place(wrong[0]), "end": wrong[0].end, "ranges": len(wrong)} if wrong else {}
+    return {**_facts_of(wrong[0]), "end": wrong[0].end, "ranges": len(wrong)} if wrong else {}
 
 
 def routed_chunks(elements: Iterable[bytes | RoutedEnd | Failure], buckets: int) -> Iterator[bytes]:
@@ -196,5 +196,5 @@ def incomplete_segment(**counts: Any) -> IncompleteInput:
     return _incomplete("writing", {}, **counts)
 
 
-def _incomplete(task: str, place: dict[str, Any], **counts: Any) -> IncompleteInput:
-    return IncompleteInput("the input of a Spark task is incomplete", remedy=REMEDY, task=task, **place, **counts)
+def _incomplete(task: str, facts: dict[str, Any], **counts: Any) -> IncompleteInput:
+    return IncompleteInput("the input of a Spark task is incomplete", remedy=REMEDY, task=task, **facts, **counts)

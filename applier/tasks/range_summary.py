@@ -18,7 +18,7 @@ from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable,
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId, RangeReport, RepeatPoint, ResumePoint, RowCount, TableRows
-from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, QuarantineState, RejectedEvent
+from applier.model.rejected_event import MAX_QUARANTINED, EventPosition, QuarantineState, RejectedEvent
 from applier.model.remedy import Remedy
 from applier.model.segment import behind_promise, has_shown_past, is_behind_promise, is_past
 from applier.planner import bytes_key_names, reported_key, unique_names
@@ -230,7 +230,7 @@ class RangeSummary:
         self._resume_points: list[tuple[int, int]] = []
         """Of each record that keeps the stored offset as long as the checkpoint is at or below a value: (its offset, the value)."""
         self._ddls: list[DdlArrival] = []
-        self._rejected: dict[EventPlace, RejectedEvent] = {}
+        self._rejected: dict[EventPosition, RejectedEvent] = {}
         self._left_out: dict[TableName, None] = {}
         self._skipped = Counter[str]()
         self._held = 0
@@ -278,10 +278,10 @@ class RangeSummary:
         """
         if self._changed_key is not None or len(set(rows.offset)) == len(rows.offset):
             return
-        for row, (place, following) in enumerate(pairwise(zip(rows.offset, rows.index, strict=True))):
+        for row, (position, following) in enumerate(pairwise(zip(rows.offset, rows.index, strict=True))):
             shape = rows.shapes[rows.shape[row]]
-            if place == following and shape.handle_key:
-                self._changed_key = ChangedKey(Offset(place[0]), shape.name, Ts(rows.commit_ts[row]))
+            if position == following and shape.handle_key:
+                self._changed_key = ChangedKey(Offset(position[0]), shape.name, Ts(rows.commit_ts[row]))
                 return
 
     def _drop_replays(self, rows: PlacedRows) -> PlacedRows:
@@ -346,11 +346,11 @@ class RangeSummary:
         """Report an event that is not in the quarantine yet. Events that the operator skips are not limited in number."""
         is_held = event.state is QuarantineState.HELD
         if is_held and event.commit_ts:
-            self._note_early(event.place.offset, event.commit_ts)
+            self._note_early(event.position.offset, event.commit_ts)
         # An update that changes its key is one event with two rows: it is reported once.
-        if event.place[1:] in self._stored or event.place in self._rejected:
+        if event.position[1:] in self._stored or event.position in self._rejected:
             return
-        self._rejected[event.place] = event
+        self._rejected[event.position] = event
         self._held += is_held
         if self._held > MAX_QUARANTINED:
             raise SourceError(
@@ -359,9 +359,9 @@ class RangeSummary:
                     "tasks.find-common-cause", "Find the common cause: `applier inspect --topic … --partition … --from …` shows the events"
                 ),
                 kind=FailureKind.TOO_MANY_BAD_EVENTS,
-                topic=event.place.stream.topic,
-                partition=event.place.stream.partition,
-                offset=event.place.offset,
+                topic=event.position.stream.topic,
+                partition=event.position.stream.partition,
+                offset=event.position.offset,
                 reason=event.error,
             )
 

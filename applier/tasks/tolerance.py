@@ -17,7 +17,7 @@ from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, SkippedStatement, TableName
 from applier.model.failure import NEVER_QUARANTINED
 from applier.model.position import NO_TS, Offset, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState, RejectedEvent, key_text, reason_of
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, QuarantineState, RejectedEvent, key_text, reason_of
 from applier.sources.port import Decoder, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from applier.sources.selected_events import gather_rows
 
@@ -104,8 +104,8 @@ class TolerantPlacer:
         keys = {index: self._key_text(event) for index, event in found if isinstance(event, PlacedRow)}
         placed: list[tuple[int, int, Tolerated]] = []
         for index, event in found:
-            place = EventPlace(self._stream, Offset(offset), index)
-            placed.append((offset, index, self._tolerated(place, event, skipped.get(index), keys.get(index, ""))))
+            position = EventPosition(self._stream, Offset(offset), index)
+            placed.append((offset, index, self._tolerated(position, event, skipped.get(index), keys.get(index, ""))))
         return placed
 
     def _key_text(self, row: PlacedRow) -> str:
@@ -121,21 +121,21 @@ class TolerantPlacer:
             decided_by = skipped_ts.get((ts, _table_of(event).fold())) or skipped_ts.get((ts, None))
         return decided_by
 
-    def _tolerated(self, place: EventPlace, event: Placed | Unplaced, decided_by: str | None, key: str) -> Tolerated:
+    def _tolerated(self, position: EventPosition, event: Placed | Unplaced, decided_by: str | None, key: str) -> Tolerated:
         if decided_by is not None:
-            return _rejected(place, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED, key)
+            return _rejected(position, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED, key)
         if not isinstance(event, Unplaced):
             return event
         is_tolerated = self._tolerance.unreadable and event.error.facts["kind"] not in NEVER_QUARANTINED
-        if not is_tolerated and place.offset not in self._stored_offsets:
+        if not is_tolerated and position.offset not in self._stored_offsets:
             raise event.error
-        return _rejected(place, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD, key)
+        return _rejected(position, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD, key)
 
 
-def _rejected(place: EventPlace, event: Placed | Unplaced, error: str, state: QuarantineState, key: str) -> RejectedEvent:
+def _rejected(position: EventPosition, event: Placed | Unplaced, error: str, state: QuarantineState, key: str) -> RejectedEvent:
     table = _table_of(event)
     return RejectedEvent(
-        place=place, error=error, state=state, schema=table.schema, table=table.table, key=key, commit_ts=_ts_of(event) or NO_TS
+        position=position, error=error, state=state, schema=table.schema, table=table.table, key=key, commit_ts=_ts_of(event) or NO_TS
     )
 
 

@@ -33,16 +33,16 @@ class RecordFetcher:
 
     def __init__(self, reader: RangeReader) -> None:
         self._reader = reader
-        self._place: tuple[Stream, Offset] | None = None
+        self._position: tuple[Stream, Offset] | None = None
         self._current: Record | None = None
         self._later: Iterator[tuple[int, Record]] = iter(())
         self._next: tuple[int, Record] | None = None
 
     def __call__(self, event: RejectedEvent) -> KeptRecord:
         """Return the record that holds an event. SourceError if it is gone, or the source does not answer."""
-        stream, offset, index = event.place
-        if self._place != (stream, offset):
-            self._place, self._current = (stream, offset), None
+        stream, offset, index = event.position
+        if self._position != (stream, offset):
+            self._position, self._current = (stream, offset), None
             self._later = self._reader.records_at(stream, offset)
             self._next = next(self._later, None)
         # Of several records the last one that begins at the event or before it.

@@ -11,7 +11,7 @@ from sqlalchemy import NullPool, create_engine, make_url, text
 from applier.ddl import identity
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.model.rejected_event import EventPlace, RejectedEvent
+from applier.model.rejected_event import EventPosition, RejectedEvent
 from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.port import Sink
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome, WriteState
@@ -81,7 +81,7 @@ class DatabaseReplica:
     def traced(self, *values: str, ts: int = 9) -> Statement:
         """Render one REPLACE that knows its rows: that of the first value has offset 0 in ``FEED``, and so on."""
         description = self.sink.describe([TABLE])[TABLE.fold()]
-        events = tuple(RejectedEvent(place=EventPlace(FEED, Offset(n), 0), error="", commit_ts=Ts(ts)) for n in range(len(values)))
+        events = tuple(RejectedEvent(position=EventPosition(FEED, Offset(n), 0), error="", commit_ts=Ts(ts)) for n in range(len(values)))
         doubled = StatementRows(
             phase=Phase.REPLACE,
             table=description,

@@ -7,7 +7,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from applier.model.errors import SinkError
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import EventPlace, KeptRecord, RejectedEvent
+from applier.model.rejected_event import EventPosition, KeptRecord, RejectedEvent
 from applier.sinks.progress import WriteState
 from applier.sinks.quarantine import Quarantined
 from applier.sources.ticdc.tso import TSO_TIMELINE
@@ -16,7 +16,7 @@ from applier.status.replica_access import FRESH_S, SinkAccess
 from tests.contract.replica_on_database import CREATE, DatabaseReplica, settings
 
 HELD = RejectedEvent(
-    place=EventPlace(Stream("feed", 0), Offset(7), 0), error="it broke", schema="shop", table="t", key="id=7", commit_ts=Ts(8)
+    position=EventPosition(Stream("feed", 0), Offset(7), 0), error="it broke", schema="shop", table="t", key="id=7", commit_ts=Ts(8)
 )
 
 
@@ -41,7 +41,7 @@ def test_the_quarantine_is_shown_without_values_of_rows(replica: DatabaseReplica
     replica.write([], quarantined=Quarantined(lambda _: KeptRecord(b"k", b"v"), (HELD,)))
     found = access_to(replica).quarantine()
     (entry,) = found["entries"]
-    assert (found["held"], entry["place"], entry["error"], entry["state"]) == (1, "feed/0@7#0", "it broke", "held")
+    assert (found["held"], entry["position"], entry["error"], entry["state"]) == (1, "feed/0@7#0", "it broke", "held")
     assert "id=7" not in str(found)
 
 

@@ -8,7 +8,7 @@ from applier.ddl.adaptation import Target
 from applier.ddl.generated_name import TIDB_NAMING, PastDdl
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import EventPosition, KeptRecord, QuarantineState, RejectedEvent
 from applier.sinks.bookkeeping import ledger as ledger_module
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.ledger import Ledger, PastDdls
@@ -74,14 +74,14 @@ def test_more_timestamps_than_a_statement_takes_are_asked_in_several(
 
 def test_only_places_that_may_be_read_again_are_returned(books: Bookkeeping, connection: Connection) -> None:
     quarantine = Quarantine(books)
-    passed, here, behind = (EventPlace(Stream("feed", 0), Offset(offset), 0) for offset in (4, 5, 9))
-    elsewhere = EventPlace(Stream("new", 3), Offset(1), -1)
+    passed, here, behind = (EventPosition(Stream("feed", 0), Offset(offset), 0) for offset in (4, 5, 9))
+    elsewhere = EventPosition(Stream("new", 3), Offset(1), -1)
     for place in (passed, here, behind, elsewhere):
-        store(quarantine, connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+        store(quarantine, connection, RejectedEvent(position=place, error="broken"), KeptRecord(b"k", b"v"))
     quarantine.settle(connection, behind, QuarantineState.DROPPED, "me@here")
     position = {"topic": "feed", "partition_number": 0, "topic_id": "", "next_offset": 5, "resolved_ts": 7, "applied_ts": 0}
     connection.execute(books.query("stream_write"), {"name": books.name} | position)
-    assert sorted(quarantine.places(connection)) == sorted([here, behind, elsewhere])
+    assert sorted(quarantine.positions(connection)) == sorted([here, behind, elsewhere])
 
 
 def test_what_waits_and_what_may_come_again_have_indexes(books: Bookkeeping, connection: Connection) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from applier.model.errors import FatalSinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, RejectedEvent
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs
 from applier.sinks.bookkeeping.ledger import Ledger
@@ -128,8 +128,8 @@ def test_a_run_that_has_lost_the_replica_and_beats_no_more_is_dead(world: World,
 def test_what_waits_for_the_operator_is_shown(world: World, books: Bookkeeping) -> None:
     with world.engine.begin() as connection:
         Ledger(books).intent(connection, DdlIdentity(Ts(30), ORDERS, frozenset({ORDERS})), ALTER, "{}")
-        place = EventPlace(Stream("feed", 0), Offset(5), WHOLE_RECORD)
-        store(Quarantine(books), connection, RejectedEvent(place=place, error="broken"), KeptRecord(b"k", b"v"))
+        place = EventPosition(Stream("feed", 0), Offset(5), WHOLE_RECORD)
+        store(Quarantine(books), connection, RejectedEvent(position=place, error="broken"), KeptRecord(b"k", b"v"))
     seen = world.look()
     assert [entry.ddl for entry in seen.undecided] == [ALTER]
     assert seen.quarantined == 1

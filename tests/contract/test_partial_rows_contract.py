@@ -156,7 +156,7 @@ def test_a_row_that_the_database_refuses_once_it_is_whole_is_quarantined_with_al
     events = (put(id=1, **refused), put(id=2, n=4), put(id=1, n=3))
     outcome = apply(wide, *events, policy=policy, quarantined=quarantined)
     assert outcome.state is WriteState.COMMITTED
-    assert sorted(event.place.offset for event in kept) == [0, 2]
+    assert sorted(event.position.offset for event in kept) == [0, 2]
     *first, second, third = stored(wide)
     assert (first, third) == (before[:1] if is_keyed(wide) else [], before[2])
     assert second[3] == 4

@@ -6,15 +6,15 @@ from sqlalchemy import Connection, text
 from applier.model.errors import FatalSinkError
 from applier.model.events import FoldedName
 from applier.model.position import MAX_TS, Offset, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState, RejectedEvent
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.quarantine import PIECE_BYTES, Quarantine
 from applier.sinks.quarantine import SkipRule
 from tests.contract.quarantining import store
 
-PLACE = EventPlace(Stream("feed", 2), Offset(81_200), 3)
-EVENT = RejectedEvent(place=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))
+PLACE = EventPosition(Stream("feed", 2), Offset(81_200), 3)
+EVENT = RejectedEvent(position=PLACE, error="it broke", schema="shop", table="Orders", key='{"id": 7}', commit_ts=Ts(MAX_TS))
 RECORD = KeptRecord(b"\x00\x00\x00\x00\x00\x00\x00\x01'\\\xff", b"body")
 
 
@@ -23,8 +23,8 @@ def quarantine(books: Bookkeeping) -> Quarantine:
     return Quarantine(books)
 
 
-def at(offset: int, event: int = WHOLE_RECORD) -> EventPlace:
-    return EventPlace(Stream("feed", 0), Offset(offset), event)
+def at(offset: int, event: int = WHOLE_RECORD) -> EventPosition:
+    return EventPosition(Stream("feed", 0), Offset(offset), event)
 
 
 def test_an_event_is_kept_with_its_record(quarantine: Quarantine, connection: Connection) -> None:
@@ -58,22 +58,22 @@ def test_a_record_of_any_size_comes_back_byte_by_byte(record: KeptRecord, quaran
 
 
 def test_names_and_keys_that_are_no_text_or_too_long_are_kept_readable(quarantine: Quarantine, connection: Connection) -> None:
-    store(quarantine, connection, RejectedEvent(place=PLACE, error="\udcff", schema="s" * 500, table="\udce9", key="\ud800"), RECORD)
+    store(quarantine, connection, RejectedEvent(position=PLACE, error="\udcff", schema="s" * 500, table="\udce9", key="\ud800"), RECORD)
     (entry,) = quarantine.entries(connection)
     assert (entry.event.error, entry.event.schema, entry.event.table, entry.event.key) == ("\\udcff", "s" * 192, "\\udce9", "\\ud800")
 
 
 def test_only_what_waits_is_counted_and_only_what_waits_can_be_settled(quarantine: Quarantine, connection: Connection) -> None:
-    store(quarantine, connection, RejectedEvent(place=at(1), error="broken"), RECORD)
-    store(quarantine, connection, RejectedEvent(place=at(2), error="broken"), KeptRecord(b"k", b"v" * (2 * PIECE_BYTES)))
-    store(quarantine, connection, RejectedEvent(place=at(3), error="left out", state=QuarantineState.SKIPPED), RECORD)
+    store(quarantine, connection, RejectedEvent(position=at(1), error="broken"), RECORD)
+    store(quarantine, connection, RejectedEvent(position=at(2), error="broken"), KeptRecord(b"k", b"v" * (2 * PIECE_BYTES)))
+    store(quarantine, connection, RejectedEvent(position=at(3), error="left out", state=QuarantineState.SKIPPED), RECORD)
     assert quarantine.count(connection) == 2
     assert quarantine.settle(connection, at(2), QuarantineState.DROPPED, "me@here")
     assert not quarantine.settle(connection, at(2), QuarantineState.RETRIED, "me@here")
     assert not quarantine.settle(connection, at(3), QuarantineState.RETRIED, "me@here")
     assert not quarantine.settle(connection, at(9), QuarantineState.DROPPED, "me@here")
     assert quarantine.count(connection) == 1
-    entry = next(entry for entry in quarantine.entries(connection) if entry.event.place == at(2))
+    entry = next(entry for entry in quarantine.entries(connection) if entry.event.position == at(2))
     assert (entry.event.state, entry.settled_by) == (QuarantineState.DROPPED, "me@here")
     assert entry.settled_at is not None
     assert entry.found_at <= entry.settled_at
@@ -93,8 +93,8 @@ def test_replicas_do_not_see_one_anothers_quarantine(quarantine: Quarantine, con
 @pytest.mark.parametrize(
     "rule",
     [
-        SkipRule(decided_by="me@here", place=PLACE),
-        SkipRule(decided_by="me@here", place=at(0)),
+        SkipRule(decided_by="me@here", position=PLACE),
+        SkipRule(decided_by="me@here", position=at(0)),
         SkipRule(decided_by="me@here", commit_ts=Ts(MAX_TS)),
         SkipRule(decided_by="me@here", commit_ts=Ts(5), table=FoldedName("shop", "orders")),
     ],

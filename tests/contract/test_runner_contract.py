@@ -222,7 +222,7 @@ def test_s23_an_unreadable_record_fails_its_range_or_is_reported_if_that_is_tole
     tolerant = listen(runner, reader, Tolerance(unreadable=True))[2]
     assert isinstance(tolerant, RangeReport)
     assert tolerant.rows == ROWS - 1
-    assert [str(event.place) for event in tolerant.rejected_events] == ["feed/2@0"]
+    assert [str(event.position) for event in tolerant.rejected_events] == ["feed/2@0"]
 
 
 def test_a_range_that_is_listened_to_again_takes_the_place_of_the_first(make_runner: MakeRunner, stage: Stage) -> None:

@@ -8,7 +8,7 @@ import pytest
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import PlacedRow, RowEvent
-from applier.model.position import Offset, PartitionExtent, Place, Stream
+from applier.model.position import Offset, PartitionExtent, RecordPosition, Stream
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.peek import read_whole
@@ -234,7 +234,7 @@ def test_the_decoder_crosses_to_executors_and_its_two_ways_agree_on_what_was_rea
         (placed,) = place_record(placer, *one)
         assert isinstance(placed, PlacedRow)
         assert placer.place_each(*one) == [(0, placed)]
-        (event,) = decoder.events(one, Place(stream, one.offset))
+        (event,) = decoder.events(one, RecordPosition(stream, one.offset))
         assert isinstance(event, RowEvent)
         assert event.after is not None
         assert list(decoder.image_decoder(placed.shape)(placed.image)) == [column.value for column in event.after.values()]
@@ -249,7 +249,7 @@ def test_a_record_that_cannot_be_taken_apart_is_an_error_with_its_place_and_one_
     with pytest.raises(ProtocolError) as placing:
         place_record(decoder.placer(stream), *rubbish)
     with pytest.raises(ProtocolError) as decoding:
-        decoder.events(rubbish, Place(stream, rubbish.offset))
+        decoder.events(rubbish, RecordPosition(stream, rubbish.offset))
     ((index, unplaced),) = decoder.placer(stream).place_each(*rubbish)
     assert isinstance(unplaced, Unplaced)
     assert (index, unplaced.head) == (WHOLE_RECORD, None)

@@ -16,7 +16,7 @@ from applier.model.errors import FatalSinkError, InvariantViolation, NeedsOperat
 from applier.model.events import FoldedName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import load_queries
 from applier.sinks.mysql.bookkeeping import DIALECT as MYSQL
@@ -57,7 +57,7 @@ def test_the_steps_of_a_write_come_in_one_order(replica: DatabaseReplica, sent: 
         sent.append("read the record")
         return KEPT
 
-    broken = RejectedEvent(place=EventPlace(FEED, Offset(7), WHOLE_RECORD), error="broken")
+    broken = RejectedEvent(position=EventPosition(FEED, Offset(7), WHOLE_RECORD), error="broken")
     assert replica.write(planned(), quarantined=Quarantined(record_of, (broken,))).state is WriteState.COMMITTED
     # What comes before the lock opens the session.
     assert sent[sent.index("lock") :] == ["lock", "run", "read the record", "store", "advance", "commit"]
@@ -234,11 +234,11 @@ def test_refused_rows_are_quarantined_with_the_progress_and_all_others_are_writt
     statement = replica.traced("(1,'a')", "(2,NULL)", "(3,'c')", "(4,NULL)", "(5,'e')")
     outcome = replica.write([statement], quarantined=Quarantined(lambda _: KEPT))
     assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 3, None)
-    assert [event.place.offset for event in outcome.quarantined] == [1, 3]
+    assert [event.position.offset for event in outcome.quarantined] == [1, 3]
     assert replica.rows() == [(1, "a"), (3, "c"), (5, "e")]
     entries = replica.sink.bookkeeping.quarantine.entries()
-    assert [(entry.event.place.offset, entry.event.state) for entry in entries] == [(1, QuarantineState.HELD), (3, QuarantineState.HELD)]
-    assert replica.sink.bookkeeping.quarantine.record(entries[0].event.place) == KEPT
+    assert [(entry.event.position.offset, entry.event.state) for entry in entries] == [(1, QuarantineState.HELD), (3, QuarantineState.HELD)]
+    assert replica.sink.bookkeeping.quarantine.record(entries[0].event.position) == KEPT
 
 
 def test_without_a_quarantine_the_refused_row_is_named_and_nothing_is_written(replica: DatabaseReplica) -> None:
@@ -273,6 +273,6 @@ def test_more_refused_rows_than_an_accident_makes_stop_the_transaction(replica: 
 
 def test_a_save_without_rows_stores_what_it_quarantines_however_large_the_record_is(replica: DatabaseReplica) -> None:
     large = KeptRecord(b"k", b"\x00'" * 1_500_000)
-    broken = RejectedEvent(place=EventPlace(FEED, Offset(7), WHOLE_RECORD), error="broken")
+    broken = RejectedEvent(position=EventPosition(FEED, Offset(7), WHOLE_RECORD), error="broken")
     assert replica.sink.save(replica.fence, commit_at(9), Quarantined(lambda _: large, (broken,))).state is WriteState.COMMITTED
-    assert replica.sink.bookkeeping.quarantine.record(broken.place) == large
+    assert replica.sink.bookkeeping.quarantine.record(broken.position) == large

@@ -41,7 +41,7 @@ NO_TLS = {Kind.MARIADB: "Access denied", Kind.MYSQL: "insecure transport"}
 """What a server says to a connection without TLS, if it takes others only."""
 
 
-class Place:
+class RecordPosition:
     """Two encrypted servers, a feed, and the secrets of the way between them."""
 
     def __init__(self, directory, kafka, database, certificates):
@@ -87,7 +87,7 @@ def _lines(values):
 @pytest.fixture(scope="module")
 def place(tmp_path_factory, encrypted_kafka, encrypted_database, certificates):
     clear_sink(encrypted_database.url)
-    yield Place(tmp_path_factory.mktemp("secrets"), encrypted_kafka, encrypted_database, certificates)
+    yield RecordPosition(tmp_path_factory.mktemp("secrets"), encrypted_kafka, encrypted_database, certificates)
     clear_sink(encrypted_database.url)
 
 

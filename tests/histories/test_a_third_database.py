@@ -14,7 +14,7 @@ from applier.model.errors import ConfigError, NeedsOperator
 from applier.model.events import TableName
 from applier.model.finding import Severity
 from applier.model.position import Offset
-from applier.model.rejected_event import EventPlace
+from applier.model.rejected_event import EventPosition
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks import registry
@@ -91,7 +91,7 @@ def test_its_refused_rows_are_quarantined_and_applied_later(tmp_path):
         connection.execute("DROP TRIGGER strict")
     with open_sink(replica.sink_settings()) as sink:
         sink.acquire()
-        assert QuarantineRetry(replica.source, sink, "me@here", Acceptance(replica.accept)).retry(EventPlace(STREAM, Offset(3), 0)) == 1
+        assert QuarantineRetry(replica.source, sink, "me@here", Acceptance(replica.accept)).retry(EventPosition(STREAM, Offset(3), 0)) == 1
     assert rows_of(tmp_path) == [(1, "one"), (2, "two")]
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from applier.demo.simulator.producer import LogRecord
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, ColumnShape, DdlEvent, KnownKeys, PlacedRow, ResolvedEvent, RowKind, Shape
-from applier.model.position import Offset, Place, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace
+from applier.model.position import Offset, RecordPosition, Stream, Ts
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.registry import open_sink
@@ -42,7 +42,12 @@ class LinePlacer:
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> Sequence[tuple[int, Placed | Unplaced]]:
         if not value:
-            return [(WHOLE_RECORD, Unplaced(ProtocolError.at(Place(self._stream, Offset(offset)), "empty", "there are no lines"), None))]
+            return [
+                (
+                    WHOLE_RECORD,
+                    Unplaced(ProtocolError.at(RecordPosition(self._stream, Offset(offset)), "empty", "there are no lines"), None),
+                )
+            ]
         return [(index, self._event(offset, index, line)) for index, line in enumerate(value.splitlines())]
 
     def _event(self, offset: int, index: int, line: bytes) -> Placed | Unplaced:
@@ -57,7 +62,7 @@ class LinePlacer:
             case b"resolved":
                 return ResolvedEvent(Ts(int(ts)))
             case _:
-                error = ProtocolError.at(Place(self._stream, Offset(offset)), "word", "the line has an unknown word", event=index)
+                error = ProtocolError.at(RecordPosition(self._stream, Offset(offset)), "word", "the line has an unknown word", event=index)
                 return Unplaced(error, EventHead(Ts(int(ts)), SHAPE.name, is_ddl=False))
 
 
@@ -80,7 +85,7 @@ class LineDecoder:
     def decode_key(self, key: bytes) -> Sequence[Any]:
         return [int(key)]
 
-    def events(self, record: Record, place: Place) -> Sequence[DdlEvent | ResolvedEvent | AdminEvent]:
+    def events(self, record: Record, place: RecordPosition) -> Sequence[DdlEvent | ResolvedEvent | AdminEvent]:
         raise AssertionError("nothing that is applied comes this way", record, place)
 
 
@@ -119,8 +124,8 @@ def test_its_unreadable_events_are_quarantined_with_what_is_known_of_them(tmp_pa
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, "one")]
     first, second = replica.quarantine().values()
-    assert (first.event.place.event, first.event.commit_ts, first.event.schema, first.event.table) == (1, 10, "shop", "orders")
-    assert (second.event.place.event, second.event.commit_ts) == (WHOLE_RECORD, 0)
+    assert (first.event.position.event, first.event.commit_ts, first.event.schema, first.event.table) == (1, 10, "shop", "orders")
+    assert (second.event.position.event, second.event.commit_ts) == (WHOLE_RECORD, 0)
 
 
 def test_its_rows_are_retried_with_its_own_decoder(tmp_path):
@@ -141,5 +146,5 @@ def test_its_rows_are_retried_with_its_own_decoder(tmp_path):
     with open_sink(SinkSettings(url=replica.url, name=replica.name, lock_timeout_s=0.2)) as sink:
         sink.acquire()
         retry = QuarantineRetry(replica.source, sink, "me@here", Acceptance(replica.accept))
-        assert retry.retry(EventPlace(STREAM, Offset(3), 0)) == 1
+        assert retry.retry(EventPosition(STREAM, Offset(3), 0)) == 1
     assert rows_of(tmp_path) == [(1, "one")]

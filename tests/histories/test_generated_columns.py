@@ -52,5 +52,5 @@ def test_a_quarantined_row_is_applied_later_with_its_stored_value(tmp_path):
         replica.catch_up()
         (entry,) = replica.quarantine().values()
         file.execute("DROP TRIGGER refuse")
-    retry(replica, entry.event.place)
+    retry(replica, entry.event.position)
     assert rows_of(tmp_path, "shop.days") == [(1, "2024-05-01 15:00:00", "2024-05-01")]

@@ -7,7 +7,7 @@ import pytest
 
 from applier.model.errors import NeedsOperator
 from applier.model.position import Offset
-from applier.model.rejected_event import EventPlace
+from applier.model.rejected_event import EventPosition
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.registry import open_sink
@@ -189,11 +189,11 @@ def test_parts_of_one_row_are_quarantined_together_and_one_alone_is_not_retried(
     replica.catch_up(until_ts=30)
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, 7, "seven", 70), (2, 8, "new", 80)]
-    assert sorted(entry.event.place.offset for entry in replica.quarantine().values()) == [5, 6, 7]
+    assert sorted(entry.event.position.offset for entry in replica.quarantine().values()) == [5, 6, 7]
     with open_sink(SinkSettings(url=replica.url, name=replica.name, lock_timeout_s=0.2)) as sink:
         sink.acquire()
         with pytest.raises(NeedsOperator, match="another event of the row is quarantined too"):
-            QuarantineRetry(replica.source, sink, "me@here", Acceptance(replica.accept)).retry(EventPlace(ONE, Offset(7), 0))
+            QuarantineRetry(replica.source, sink, "me@here", Acceptance(replica.accept)).retry(EventPosition(ONE, Offset(7), 0))
 
 
 def test_a_row_that_the_sink_refuses_once_it_is_whole_is_quarantined(tmp_path):
@@ -215,4 +215,4 @@ def test_a_row_that_the_sink_refuses_once_it_is_whole_is_quarantined(tmp_path):
     source.advance(99)
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, 7, "seven", 70), (2, 8, "eight", 3)]
-    assert [entry.event.place.offset for entry in replica.quarantine().values()] == [5]
+    assert [entry.event.position.offset for entry in replica.quarantine().values()] == [5]

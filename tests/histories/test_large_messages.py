@@ -319,7 +319,7 @@ def test_a_quarantined_large_row_is_applied_once_it_can_be_read(tmp_path, upstre
     records = log((ONE, claim(20, "a.json", key(1))), (ONE, stub(21, "u", key(2))))
     replica = sqlite_replica(tmp_path, source_of(records), quarantines=frozenset({"unreadable"}))
     replica.catch_up()
-    claimed, placeholder = (entry.event.place for _, entry in sorted(replica.quarantine().items()))
+    claimed, placeholder = (entry.event.position for _, entry in sorted(replica.quarantine().items()))
     stored(tmp_path / "objects", "a.json", plain(20, 1, 1, "from its object"))
     upstream.write(21, "shop", "orders", id=2, n=2, note="from upstream")
     replica.source = source_of(records, tmp_path / "objects", upstream)

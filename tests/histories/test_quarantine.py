@@ -6,7 +6,7 @@ from applier.coordinator.policy import RowPolicy
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Ts
-from applier.model.rejected_event import MAX_QUARANTINED, WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
+from applier.model.rejected_event import MAX_QUARANTINED, WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
@@ -44,7 +44,7 @@ def states(replica):
 
 
 def at(offset, event=WHOLE_RECORD, stream=ONE):
-    return EventPlace(stream, Offset(offset), event)
+    return EventPosition(stream, Offset(offset), event)
 
 
 def test_by_default_a_record_that_cannot_be_read_stops_the_replica_and_nothing_is_quarantined(tmp_path):
@@ -98,7 +98,7 @@ def test_an_unreadable_version_of_a_row_is_never_replaced_by_an_older_one(rows, 
     replica.catch_up()
     assert rows_of(tmp_path) == [(1, 1), (2, 2)], "not (1, 2), which was upstream's row at 30 only"
     (entry,) = replica.quarantine().values()
-    assert (entry.event.commit_ts, entry.event.schema, entry.event.table, entry.event.place.event) == (31, "shop", "orders", 0)
+    assert (entry.event.commit_ts, entry.event.schema, entry.event.table, entry.event.position.event) == (31, "shop", "orders", 0)
 
 
 def test_a_newer_version_of_a_row_takes_the_place_of_an_unreadable_one(tmp_path):
@@ -201,7 +201,7 @@ def _args(n, stream):
 
 def test_an_event_that_is_skipped_counts_as_never_written(tmp_path):
     replica = replica_of(tmp_path, (ONE, order(20, 1, 1)), (ONE, order(21, 1, 2)), *everywhere(resolved(30)), quarantines=frozenset())
-    replica.skip(SkipRule(decided_by="me@here", place=at(4)))
+    replica.skip(SkipRule(decided_by="me@here", position=at(4)))
     for _ in range(2):
         replica.catch_up()
     assert rows_of(tmp_path) == [(1, 1)]
@@ -216,7 +216,7 @@ def test_one_event_of_a_record_or_all_of_them_can_be_skipped(event, left, tmp_pa
     key, value = record(order(20, 1, 1), order(20, 2, 2), order(20, 3, 3))
     log[6] = log[6]._replace(key=key, value=value)
     replica = sqlite_replica(tmp_path, FakeSource(log))
-    replica.skip(SkipRule(decided_by="me@here", place=at(3, event)))
+    replica.skip(SkipRule(decided_by="me@here", position=at(3, event)))
     replica.catch_up()
     assert rows_of(tmp_path) == left
     assert set(states(replica).values()) == {SKIPPED}
@@ -228,7 +228,7 @@ def test_the_one_record_that_stops_a_replica_can_be_skipped(tmp_path):
     replica = sqlite_replica(tmp_path, FakeSource(log))
     with pytest.raises(ProtocolError):
         replica.catch_up()
-    replica.skip(SkipRule(decided_by="me@here", place=at(3)))
+    replica.skip(SkipRule(decided_by="me@here", position=at(3)))
     replica.catch_up()
     assert rows_of(tmp_path) == [(2, 2)]
     assert states(replica) == {"feed/0@3": SKIPPED}

@@ -9,7 +9,7 @@ import pytest
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
 from applier.model.position import Offset
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, QuarantineState
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, QuarantineState
 from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
@@ -22,7 +22,7 @@ from tests.rig.local_replica import STRICT, sqlite_replica
 
 BEGINNING = (*everywhere(CREATE_SCHEMA), *everywhere(ddl(10, "CREATE TABLE orders (id INT PRIMARY KEY, n INT)")), *everywhere(resolved(11)))
 """Offsets 0 to 2 of both streams."""
-PLACE = EventPlace(ONE, Offset(3), 0)
+PLACE = EventPosition(ONE, Offset(3), 0)
 
 
 def order(ts, number, n, **more):
@@ -88,7 +88,7 @@ def test_a_row_whose_flags_are_older_than_a_unique_index_of_upstream_is_applied(
     ddls = [one for statement in added for one in everywhere(statement)]
     replica = replica_of(tmp_path, *ddls, *everywhere(resolved(15)), (ONE, order(20, 1, 100)), *everywhere(resolved(30)))
     mend(tmp_path)
-    (place,) = [entry.event.place for entry in replica.quarantine().values()]
+    (place,) = [entry.event.position for entry in replica.quarantine().values()]
     assert retry(replica, place) == 1
     assert rows_of(tmp_path) == [(1, 100)]
 
@@ -142,7 +142,7 @@ def test_other_events_do_not_keep_it_out(other, tmp_path):
     replica = replica_of(tmp_path, *made, (ONE, order(20, 1, 100)), other, *everywhere(resolved(30)))
     mend(tmp_path)
     (entry,) = replica.quarantine().values()
-    assert retry(replica, entry.event.place) == 1
+    assert retry(replica, entry.event.position) == 1
     assert (1, 100) in rows_of(tmp_path)
 
 
@@ -155,7 +155,7 @@ def test_a_ddl_on_the_table_keeps_it_out_and_one_on_another_table_does_not(tmp_p
     truncated = (*everywhere(ddl(40, "TRUNCATE TABLE orders", t=11)), *everywhere(resolved(50)))
     replica.source = FakeSource(log_of(*BEGINNING, *rows, *made, *everywhere(resolved(30)), *truncated))
     replica.catch_up()
-    refused = refusal(replica, EventPlace(ONE, Offset(4), 0))
+    refused = refusal(replica, EventPosition(ONE, Offset(4), 0))
     assert (refused.message, refused.facts["table"], refused.facts["ddl_ts"]) == ("a DDL has touched the table since", "shop.orders", 40)
     assert "applier ddl list --ts 40" in refused.remedy
     assert rows_of(tmp_path) == []
@@ -185,7 +185,7 @@ def test_a_record_that_has_become_readable_is_applied_whole(tmp_path):
     replica = sqlite_replica(tmp_path, FakeSource(log), quarantines=frozenset({"unreadable"}))
     replica.catch_up()
     keep(tmp_path, *record(order(20, 1, 1), order(20, 2, 2), resolved(20)))
-    place = EventPlace(ONE, Offset(3), WHOLE_RECORD)
+    place = EventPosition(ONE, Offset(3), WHOLE_RECORD)
     assert retry(replica, place) == 2
     assert rows_of(tmp_path) == [(1, 1), (2, 2)]
 

@@ -7,7 +7,7 @@ import pytest
 from applier.coordinator.policy import RowPolicy
 from applier.model.errors import FatalSinkError, ProtocolError, RowRefused
 from applier.model.position import Offset, Stream
-from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, KeptRecord, QuarantineState
+from applier.model.rejected_event import MAX_QUARANTINED, EventPosition, KeptRecord, QuarantineState
 from applier.sinks.quarantine import SkipRule
 from tests.builders.handwritten import CREATE_SCHEMA, KEY, ONE, PLAIN, TWO, ddl, everywhere, log_of, resolved, row, rows_of
 from tests.builders.wire import column, head, record
@@ -78,8 +78,8 @@ def test_what_the_error_names_can_be_skipped_and_everything_else_is_applied(tmp_
     replica = replica_of(tmp_path, *rows, *everywhere(resolved(99)), quarantines=frozenset())
     for _ in bad:
         facts = stopped(replica).facts
-        place = EventPlace(Stream(facts["topic"], facts["partition"]), Offset(facts["offset"]), facts["event"])
-        replica.skip(SkipRule(decided_by="me@here", place=place))
+        place = EventPosition(Stream(facts["topic"], facts["partition"]), Offset(facts["offset"]), facts["event"])
+        replica.skip(SkipRule(decided_by="me@here", position=place))
     replica.catch_up()
     assert rows_of(tmp_path) == [(n, n) for n in range(37) if n not in bad]
     assert {entry.event.state for entry in replica.quarantine().values()} == {QuarantineState.SKIPPED}

@@ -10,7 +10,7 @@ from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.model.position import Offset
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState
 from applier.sinks.quarantine import SkipRule
 from tests.builders.wire import column, head, integer_key, record
 from tests.rig.fake_source import FakeSource
@@ -73,7 +73,7 @@ def assert_identical(history, upto_ts, url):
 
 def assert_kept(replica, kept, state):
     entries = replica.quarantine().values()
-    assert {entry.event.place[:2]: replica.kept(entry) for entry in entries} == kept
+    assert {entry.event.position[:2]: replica.kept(entry) for entry in entries} == kept
     assert len(entries) == len(kept)
     assert {entry.event.state for entry in entries} == {state}
 
@@ -93,7 +93,7 @@ def test_rubbish_that_the_operator_has_named_is_skipped_and_changes_nothing(seed
     history, final_ts, source, kept = world(seed)
     replica = sqlite_replica(tmp_path, source)
     for stream, offset in kept:
-        replica.skip(SkipRule(decided_by="me@here", place=EventPlace(stream, Offset(offset), WHOLE_RECORD)))
+        replica.skip(SkipRule(decided_by="me@here", position=EventPosition(stream, Offset(offset), WHOLE_RECORD)))
     assert replica.catch_up().checkpoint_ts == final_ts
     assert_identical(history, final_ts, replica.url)
     assert_kept(replica, kept, QuarantineState.SKIPPED)

@@ -14,7 +14,7 @@ from applier.model.errors import (
     UnknownOutcome,
 )
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import EventPosition, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.mysql.dialect import MysqlDialect
@@ -174,7 +174,7 @@ def trace_rows(ts: Ts, *values: str) -> Statement:
     """A statement that knows its rows: (id,v,n) each."""
     columns = tuple(ColumnDescription(name=name, sql_type="", nullable=True) for name in ("id", "v", "n"))
     table = TableDescription(schema=SHOP, table="t", columns=columns, unique_keys=(("id",),), primary_key=("id",))
-    rows = tuple(RejectedEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", commit_ts=ts) for n in range(len(values)))
+    rows = tuple(RejectedEvent(position=EventPosition(Stream("feed", 0), Offset(n), 0), error="", commit_ts=ts) for n in range(len(values)))
     doubled = StatementRows(
         phase=Phase.REPLACE,
         table=table,
@@ -192,15 +192,15 @@ def test_refused_rows_are_stored_with_the_progress_and_all_others_are_written(sh
     statement = trace_rows(ts, "(1,'a',1)", "(2,'b',300)", "(3,'c',3)", "(4,'long',4)", "(5,'e',5)", "(6,NULL,'secret')")
     outcome = shop.sink.writer.write(shop.fence, [statement], commit_at(ts), Quarantined(lambda _: KEPT))
     assert (outcome.state, outcome.rows, outcome.error) == (WriteState.COMMITTED, 3, None)
-    assert [event.place.offset for event in outcome.quarantined] == [1, 3, 5]
+    assert [event.position.offset for event in outcome.quarantined] == [1, 3, 5]
     assert ids(mysql_url) == [1, 3, 5]
     entries = shop.sink.bookkeeping.quarantine.entries()
-    assert [(entry.event.place.offset, entry.event.state) for entry in entries] == [
+    assert [(entry.event.position.offset, entry.event.state) for entry in entries] == [
         (1, QuarantineState.HELD),
         (3, QuarantineState.HELD),
         (5, QuarantineState.HELD),
     ]
-    assert shop.sink.bookkeeping.quarantine.record(entries[0].event.place) == KEPT
+    assert shop.sink.bookkeeping.quarantine.record(entries[0].event.position) == KEPT
     assert "column=n" in entries[0].event.error
     assert "secret" not in entries[2].event.error
 

@@ -21,7 +21,7 @@ from applier.model.events import (
     TableName,
     Value,
 )
-from applier.model.position import Place, Stream, Ts
+from applier.model.position import RecordPosition, Stream, Ts
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.column_flags import keys_of, shape_of
 from applier.sources.compiled import intern_shape
@@ -189,7 +189,7 @@ class LineDecoder:
     def decode_key(self, key: bytes) -> Sequence[Value]:
         return decode_key(key)
 
-    def events(self, record: Record, place: Place) -> list[Event]:
+    def events(self, record: Record, place: RecordPosition) -> list[Event]:
         found, number, event = [], None, None
         try:
             for number, event in enumerate(split(record.key, record.value)):  # noqa: B007 - where reading fails

@@ -14,7 +14,7 @@ from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.wire_format import WireFormat, WireOptions
 from applier.model.errors import ProtocolError
 from applier.model.events import Column, PlacedRow, RowEvent, RowKind, RowOperation
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.canal_json import CANAL_JSON
 from applier.sources.port import Record
 from tests.builders.canal_json import ddl, dump, row, watermark
@@ -63,7 +63,7 @@ def assert_ways_agree(placer, value, key=None):
     record = Record(Offset(77), key, value)
     placer.place_each(77, key, value)
     try:
-        events = CANAL_JSON.events(record, Place(STREAM, Offset(77)))
+        events = CANAL_JSON.events(record, RecordPosition(STREAM, Offset(77)))
     except ProtocolError:
         events = None
     try:
@@ -122,7 +122,7 @@ JUNK = st.sampled_from(
 @given(value=st.binary(max_size=200), key=st.none() | st.binary(max_size=20))
 def test_any_bytes_give_events_or_a_protocol_error(value, key):
     with suppress(ProtocolError):
-        CANAL_JSON.events(Record(Offset(0), key, value), Place(STREAM, Offset(0)))
+        CANAL_JSON.events(Record(Offset(0), key, value), RecordPosition(STREAM, Offset(0)))
     assert_ways_agree(PLACER, value, key)
 
 
@@ -189,7 +189,7 @@ def test_what_the_simulators_changefeed_writes_is_read_alike(seed):
         streams.setdefault(record.stream, []).append(record)
     for stream, records in streams.items():
         given = [Record(Offset(number), record.key, record.value) for number, record in enumerate(records)]
-        events = [event for one in given for event in CANAL_JSON.events(one, Place(stream, one.offset))]
+        events = [event for one in given for event in CANAL_JSON.events(one, RecordPosition(stream, one.offset))]
         together = [read(event) for _, event in place_records(CANAL_JSON.placer(stream), given)]
         alone = [read(event) for one in given for _, event in CANAL_JSON.placer(stream).place_each(*one)]
         assert repr(together) == repr(alone) == repr([one for event in events for one in expected(event)])

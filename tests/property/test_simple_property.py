@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from applier.model.errors import ProtocolError, SourceError
-from applier.model.position import Offset, Place
+from applier.model.position import Offset, RecordPosition
 from applier.sources.port import Record
 from tests.builders.simple_wire import TS, VERSION, bootstrap, column, dump, order, primary, row, schema, watermark
 from tests.rig.simple_placing import STREAM, assert_ways_agree, decoder_of
@@ -28,8 +28,8 @@ def survives(value, key=None):
     decoder = decoder_of(bootstrap(), ALL_TYPES, value)
     record = Record(Offset(2), key, value)
     for read in (
-        lambda: decoder.events(record, Place(STREAM, record.offset)),
-        lambda: decoder.whole_events(record, Place(STREAM, record.offset)),
+        lambda: decoder.events(record, RecordPosition(STREAM, record.offset)),
+        lambda: decoder.whole_events(record, RecordPosition(STREAM, record.offset)),
         lambda: [decode(decoder, placed) for placed in decoder.placer(STREAM).place_all([record])],
         lambda: decoder.placer(STREAM).place_each(*record),
     ):

@@ -131,11 +131,11 @@ class Replica:
     def quarantine(self):
         """The entries of the quarantine, by place."""
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
-            return {str(entry.event.place): entry for entry in sink.bookkeeping.quarantine.entries()}
+            return {str(entry.event.position): entry for entry in sink.bookkeeping.quarantine.entries()}
 
     def kept(self, entry):
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:
-            return sink.bookkeeping.quarantine.record(entry.event.place)
+            return sink.bookkeeping.quarantine.record(entry.event.position)
 
     def skip(self, rule: SkipRule) -> None:
         with open_sink(SinkSettings(url=self.url, name=self.name)) as sink:

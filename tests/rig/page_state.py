@@ -142,7 +142,7 @@ def ddl(began_s, schema, table, query, took_s, state="done"):
 
 def entry(number, table="customers"):
     return {
-        "place": f"tidb-shop/{number % 6}@{84_000 + 17 * number}#0",
+        "position": f"tidb-shop/{number % 6}@{84_000 + 17 * number}#0",
         "stream": f"tidb-shop/{number % 6}",
         "offset": 84_000 + 17 * number,
         "state": "held",

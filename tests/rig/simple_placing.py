@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Column, PlacedRow, RowEvent, RowKind, RowOperation
 from applier.model.failure import FailureKind
-from applier.model.position import Listing, Offset, PartitionExtent, Place, Stream
+from applier.model.position import Listing, Offset, PartitionExtent, RecordPosition, Stream
 from applier.sources.port import Record
 from applier.sources.row_key import decode_key
 from applier.sources.simple import SimpleDecoder
@@ -98,7 +98,7 @@ def assert_ways_agree(*values, times=3):
     for offset, value in enumerate(before):
         place_records(placer, [Record(Offset(offset), None, value)])
     try:
-        events = list(decoder.events(record, Place(STREAM, record.offset)))
+        events = list(decoder.events(record, RecordPosition(STREAM, record.offset)))
     except ProtocolError:
         events = None
     for _ in range(times):

@@ -33,6 +33,6 @@ def test_s23_in_quarantine_it_is_kept_whole_and_everything_else_is_applied(tmp_p
     replica = stage.replica()
     (entry,) = replica.quarantine().values()
     poison = [record for record in stage.log if record.stream == P0][3]
-    assert (entry.event.place.stream, entry.event.place.offset) == (P0, 3)
+    assert (entry.event.position.stream, entry.event.position.offset) == (P0, 3)
     kept = replica.kept(entry)
     assert (kept.key, kept.value) == (poison.key, poison.value)

@@ -34,7 +34,6 @@ DIALECT = {
     r"\bmakes? up for\b|\bmade up for\b|\bin the way\b": "the field's word",
 }
 ALLOWED = {
-    ("glossary.md", "place"),  # the fact of an error
     ("glossary.md", "moment"),  # the class of a comparison
     ("architecture.md", "are one"),  # "Few rows are one transaction"
 }

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from applier.model.errors import FatalSinkError
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, KeptRecord, QuarantineState, RejectedEvent
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState, RejectedEvent
 from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.quarantine import Quarantined, QuarantineEntry, SkipRule
@@ -54,12 +54,12 @@ class Quarantine:
                 raise FatalSinkError(
                     "another operator has settled the entry",
                     remedy=Remedy("bookkeeping.list-quarantine", "See `applier quarantine list --all`"),
-                    place=settlement.place,
+                    position=settlement.position,
                 )
         # An event that the planner quarantines replaces the same one refused by the database: it names the cause.
-        events = {event.place: event for event in (*refused, *quarantined.events)}
+        events = {event.position: event for event in (*refused, *quarantined.events)}
         known = self.stored(connection, events)
-        new = sorted((event for place, event in events.items() if place not in known), key=lambda event: event.place)
+        new = sorted((event for position, event in events.items() if position not in known), key=lambda event: event.position)
         # Sorted by position: the events of one record are neighbours, so it is read and encoded once.
         record, data = None, b""
         for event in new:
@@ -69,22 +69,22 @@ class Quarantine:
             self._insert(connection, event, data)
         return tuple(new)
 
-    def stored(self, connection: Connection, places: Iterable[EventPlace]) -> frozenset[EventPlace]:
+    def stored(self, connection: Connection, positions: Iterable[EventPosition]) -> frozenset[EventPosition]:
         """Return which of the events are stored, in any state: a statement per stream and ``MAX_LISTED`` records."""
         offsets: dict[Stream, set[Offset]] = defaultdict(set)
-        for stream, offset, _ in places:
+        for stream, offset, _ in positions:
             offsets[stream].add(offset)
-        found: set[EventPlace] = set()
+        found: set[EventPosition] = set()
         for stream, some in offsets.items():
             listed = sorted(some)
             for start in range(0, len(listed), MAX_LISTED):
                 values = self._of_stream(stream) | {"record_offsets": listed[start : start + MAX_LISTED]}
                 rows = connection.execute(self.bookkeeping.query("quarantine_stored"), values)
-                found.update(EventPlace(stream, Offset(row.record_offset), row.event_index) for row in rows)
+                found.update(EventPosition(stream, Offset(row.record_offset), row.event_index) for row in rows)
         return frozenset(found)
 
     def _insert(self, connection: Connection, event: RejectedEvent, data: bytes) -> None:
-        key = self._key(event.place)
+        key = self._key(event.position)
         facts = {
             "schema_name": _storable(event.schema)[:MAX_NAME],
             "table_name": _storable(event.table)[:MAX_NAME],
@@ -102,18 +102,20 @@ class Quarantine:
         """Return all entries in the order in which they were found."""
         return [_entry(row) for row in connection.execute(self.bookkeeping.query("quarantine_read"), {"name": self.bookkeeping.name})]
 
-    def places(self, connection: Connection) -> list[EventPlace]:
+    def positions(self, connection: Connection) -> list[EventPosition]:
         """Return the positions of the entries that a run may read again, in any state: at or above the stored offsets."""
-        return [_place(row) for row in connection.execute(self.bookkeeping.query("quarantine_places"), {"name": self.bookkeeping.name})]
+        return [
+            _position(row) for row in connection.execute(self.bookkeeping.query("quarantine_positions"), {"name": self.bookkeeping.name})
+        ]
 
-    def record(self, connection: Connection, place: EventPlace) -> KeptRecord:
+    def record(self, connection: Connection, position: EventPosition) -> KeptRecord:
         """Return the record of an entry. FatalSinkError if there is none."""
-        pieces = connection.execute(self.bookkeeping.query("quarantine_record"), self._key(place)).scalars().all()
+        pieces = connection.execute(self.bookkeeping.query("quarantine_record"), self._key(position)).scalars().all()
         if not pieces:
             raise FatalSinkError(
                 "the quarantine does not hold this record",
                 remedy=Remedy("bookkeeping.list-quarantine-before-retry", "See `applier quarantine list --all`"),
-                place=str(place),
+                position=str(position),
             )
         return _decode(b"".join(pieces))
 
@@ -125,9 +127,9 @@ class Quarantine:
         """Return how many entries wait for the operator."""
         return int(connection.execute(self.bookkeeping.query("quarantine_count"), {"name": self.bookkeeping.name}).scalar_one())
 
-    def settle(self, connection: Connection, place: EventPlace, state: QuarantineState, by: str) -> bool:
+    def settle(self, connection: Connection, position: EventPosition, state: QuarantineState, by: str) -> bool:
         """Store the new state of an entry that waited; False if it did not wait (any more)."""
-        values = self._key(place) | {"state": state.value, "settled_by": by}
+        values = self._key(position) | {"state": state.value, "settled_by": by}
         return connection.execute(self.bookkeeping.query("quarantine_settle"), values).rowcount > 0
 
     def add_skip_rule(self, connection: Connection, rule: SkipRule) -> None:
@@ -143,14 +145,14 @@ class Quarantine:
         return [_rule(row) for row in connection.execute(self.bookkeeping.query("skip_read"), {"name": self.bookkeeping.name})]
 
     def _rule_key(self, rule: SkipRule) -> dict[str, Any]:
-        return self._key(rule.place or EventPlace(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
+        return self._key(rule.position or EventPosition(ANYWHERE, Offset(-1), WHOLE_RECORD)) | {
             "commit_ts": self.bookkeeping.number(rule.commit_ts),
             "schema_name": rule.table.schema if rule.table else "",
             "table_name": rule.table.table if rule.table else "",
         }
 
-    def _key(self, place: EventPlace) -> dict[str, Any]:
-        return self._of_stream(place.stream) | {"record_offset": place.offset, "event_index": place.event}
+    def _key(self, position: EventPosition) -> dict[str, Any]:
+        return self._of_stream(position.stream) | {"record_offset": position.offset, "event_index": position.event}
 
     def _of_stream(self, stream: Stream) -> dict[str, Any]:
         return {"name": self.bookkeeping.name, "topic": stream.topic, "partition_number": stream.partition}
@@ -163,7 +165,7 @@ def _storable(text: str) -> str:
 
 def _entry(row: Any) -> QuarantineEntry:
     event = RejectedEvent(
-        place=_place(row),
+        position=_position(row),
         error=row.error,
         state=QuarantineState(row.state),
         schema=row.schema_name,
@@ -180,13 +182,15 @@ def _entry(row: Any) -> QuarantineEntry:
 
 
 def _rule(row: Any) -> SkipRule:
-    place = None if row.topic == ANYWHERE.topic else _place(row)
+    position = None if row.topic == ANYWHERE.topic else _position(row)
     table = FoldedName(row.schema_name, row.table_name) if row.schema_name or row.table_name else None
-    return SkipRule(decided_by=row.said_by, place=place, commit_ts=Ts(int(row.commit_ts)), table=table, decided_at=as_datetime(row.said_at))
+    return SkipRule(
+        decided_by=row.said_by, position=position, commit_ts=Ts(int(row.commit_ts)), table=table, decided_at=as_datetime(row.said_at)
+    )
 
 
-def _place(row: Any) -> EventPlace:
-    return EventPlace(Stream(row.topic, row.partition_number), Offset(row.record_offset), row.event_index)
+def _position(row: Any) -> EventPosition:
+    return EventPosition(Stream(row.topic, row.partition_number), Offset(row.record_offset), row.event_index)
 
 
 T = TypeVar("T")
@@ -207,17 +211,17 @@ class QuarantineStore:
         """Return all entries, without their records, in the order in which they were found."""
         return self._read(self.quarantine.entries)
 
-    def places(self) -> Sequence[EventPlace]:
+    def positions(self) -> Sequence[EventPosition]:
         """Return the positions of the entries that a run may read again, in any state."""
-        return self._read(self.quarantine.places)
+        return self._read(self.quarantine.positions)
 
-    def record(self, place: EventPlace) -> KeptRecord:
+    def record(self, position: EventPosition) -> KeptRecord:
         """Return the record of an entry as it came from Kafka. FatalSinkError if there is none."""
-        return self._read(lambda connection: self.quarantine.record(connection, place))
+        return self._read(lambda connection: self.quarantine.record(connection, position))
 
-    def settle(self, place: EventPlace, state: QuarantineState, by: str) -> bool:
+    def settle(self, position: EventPosition, state: QuarantineState, by: str) -> bool:
         """Store the new state of an entry that waited; False if it did not wait (any more)."""
-        return self._change(lambda connection: self.quarantine.settle(connection, place, state, by))
+        return self._change(lambda connection: self.quarantine.settle(connection, position, state, by))
 
     def skip_rules(self) -> Sequence[SkipRule]:
         """Return the operator's rules about events to skip."""

@@ -28,7 +28,7 @@ from applier.model.events import (
     TableName,
     Value,
 )
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
@@ -143,7 +143,7 @@ class BinlogPlacer:
                 elif found := self._other(kind, value[begin:end], head):
                     run.end(*(PlacedEvent(offset, index, one) for one in found))
         except ApplierError as error:
-            raise located(error, Place(self._stream, Offset(offset)), head, event) from error
+            raise located(error, RecordPosition(self._stream, Offset(offset)), head, event) from error
 
     def _add_rows(self, run: _Run, found: FoundTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
         kind = event[3]
@@ -179,7 +179,7 @@ class BinlogPlacer:
 
         A record that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``. Raises nothing.
         """
-        place = Place(self._stream, Offset(offset))
+        place = RecordPosition(self._stream, Offset(offset))
         head: PartHead | None = None
         try:
             head = decode_head(key)
@@ -190,7 +190,7 @@ class BinlogPlacer:
             return [(WHOLE_RECORD, _unplaced(located(error, place, head, None), None))]
         return [found for event in events for found in self._each_of(place, head, value or b"", event)]
 
-    def _each_of(self, place: Place, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
+    def _each_of(self, place: RecordPosition, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
         kind, begin, end, index, table = event
         try:
             if kind not in ROWS:
@@ -227,7 +227,7 @@ def _one_by_one(run: _Run) -> Iterator[tuple[int, Placed]]:
         yield index, PlacedRow(commit_ts, kind, shape, key, image)
 
 
-def whole_events(record: Record, place: Place, selection: TableSelection) -> list[Event]:
+def whole_events(record: Record, place: RecordPosition, selection: TableSelection) -> list[Event]:
     """Return the events of one record in order. ProtocolError, NeedsOperator: it cannot be read.
 
     Tables that ``selection`` excludes are shown too, as far as they can be read; what cannot be read of them is passed over.
@@ -330,11 +330,11 @@ class BinlogDecoder:
         """Raise InvariantViolation: only placeholders are replaced by rows from elsewhere."""
         raise InvariantViolation("rows of a binlog are never placeholders", schema=shape.schema, table=shape.table, values=len(values))
 
-    def events(self, record: Record, place: Place) -> Sequence[Event]:
+    def events(self, record: Record, place: RecordPosition) -> Sequence[Event]:
         """Return the whole events of one record."""
         return whole_events(record, place, self.selection)
 
-    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+    def whole_events(self, record: Record, place: RecordPosition) -> Sequence[Event]:
         """Return the whole events of one record: no row is too large for a binlog."""
         return whole_events(record, place, self.selection)
 

@@ -64,7 +64,7 @@ def position_of_dump(path: str) -> DumpPosition:
         raise ConfigError(f"the dump {path} cannot be read", remedy=_REMEDY, key="source.start", cause=str(error)) from error
     place = _of_text(text) or _of_metadata(text)
     if place is None:
-        raise ConfigError(f"the dump {path} does not say at which place of the binlog it was made", remedy=_REMEDY, key="source.start")
+        raise ConfigError(f"the dump {path} does not say at which position of the binlog it was made", remedy=_REMEDY, key="source.start")
     return place
 
 
@@ -76,7 +76,7 @@ def file_of_dump(path: Path) -> Path:
         return path / METADATA
     files = sorted(path.glob("*.sql*"))
     if len(files) != 1:
-        message = "the directory holds no dump that says its place in the binlog"
+        message = "the directory holds no dump that says its position in the binlog"
         raise ConfigError(message, remedy=DIRECTORY_REMEDY, directory=path, files=len(files))
     return files[0]
 

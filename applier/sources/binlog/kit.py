@@ -10,7 +10,7 @@ from typing import Final
 from applier.model.errors import ConfigError, ProtocolError, SourceError
 from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
-from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Place, Ts
+from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, RecordPosition, Ts
 from applier.model.remedy import Remedy
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
@@ -67,7 +67,7 @@ class LogView:
                 "another server answers than the one that the replica has followed",
                 remedy=Remedy(
                     "binlog.accept-found-position",
-                    "A run finds its place there by its GTID set. If it is the wrong server, correct source.url",
+                    "A run finds its position there by its GTID set. If it is the wrong server, correct source.url",
                 ),
                 kind=FailureKind.OTHER_SERVER,
                 address=self._address,
@@ -197,15 +197,15 @@ class BinlogKit:
         """Read digits, or ``FILE:POS`` of the log that the replica follows."""
         return Ts(int(text)) if text.isdecimal() else Ts(_offset_at(text, read_state(state)))
 
-    def place(self, position: str | None, gtid: str | None, state: str | None) -> tuple[Place, Timeline]:
+    def record_position(self, position: str | None, gtid: str | None, state: str | None) -> tuple[RecordPosition, Timeline]:
         """Return where a transaction begins. One that is named by its GTID is searched behind the position of the replica."""
         known = read_state(state)
         if position is None:
-            return Place(STREAM, _with_gtid(self.settings, _gtid(gtid or ""), known)), StoredTimeline.of(known)
+            return RecordPosition(STREAM, _with_gtid(self.settings, _gtid(gtid or ""), known)), StoredTimeline.of(known)
         offset = _offset_at(position, known)
         # Of a new replica nothing but the option says how the files are called.
         names = StoredTimeline(base_name=position.rpartition(".")[0]) if known is None else StoredTimeline.of(known)
-        return Place(STREAM, offset), names
+        return RecordPosition(STREAM, offset), names
 
     def records(self, asked: AskedRecords) -> ChosenRecords:
         """Return which transactions are shown."""
@@ -254,7 +254,7 @@ class BinlogKit:
         if given is not None:
             raise ConfigError(
                 "--start-ts is for dumps of TiDB",
-                remedy=Remedy("dump.remove-start-ts-of-binlog", "Remove it: a dump says its place in the binlog itself"),
+                remedy=Remedy("dump.remove-start-ts-of-binlog", "Remove it: a dump says its position in the binlog itself"),
             )
         start_ts, state = _position_of(replace(self.settings, start=start_of_dump(directory)))
         if state is not None and state.has_gaps:
@@ -272,7 +272,7 @@ class BinlogKit:
         if given is not None:
             raise ConfigError(
                 "--start-ts is a TSO, and the source is a binlog",
-                remedy=Remedy("dump.give-place-or-dump", "Set source.start to the place, or give the dump"),
+                remedy=Remedy("dump.give-place-or-dump", "Set source.start to the position, or give the dump"),
             )
         start_ts, state = _position_of(self.settings)
         return DeclaredStart(start_ts, told_by(self.settings.start, state), StoredTimeline.of(state), is_end=self.settings.start == "now")
@@ -309,7 +309,7 @@ def _offset(text: str, generation: int = 0, base_name: str | None = None) -> Off
     """Read ``FILE:POS`` as an offset. ConfigError: it is not of that form, or its file is not one of ``base_name``'s."""
     place = parse_place(text)
     if place is None:
-        raise ConfigError(f"{text!r} is not a place in a binlog", remedy=POSITION_FORM)
+        raise ConfigError(f"{text!r} is not a position in a binlog", remedy=POSITION_FORM)
     given, file, position = place
     if base_name is not None and given != base_name:
         files = file_name(base_name, file)
@@ -344,5 +344,5 @@ def _with_gtid(settings: BinlogSettings, gtid: str, state: SourceState | None) -
     upto = BinlogPosition(generation, end.number, end.position).number
     found = LogLookup(settings, end.base_name).begin_of(gtid, since, upto)
     if found is None:
-        raise ConfigError("the log has no such transaction behind the place of the replica", remedy=IN_LOG, gtid=gtid)
+        raise ConfigError("the log has no such transaction behind the position of the replica", remedy=IN_LOG, gtid=gtid)
     return found

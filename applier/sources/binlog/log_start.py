@@ -371,7 +371,7 @@ GTIDS: Final = "gtid:"
 _FORMS: Final = Remedy("binlog.write-source-start", 'Write source.start = "FILE:POS", "gtid:SET", "now" or "dump:PATH"')
 _SAY: Final = Remedy(
     "binlog.load-dump-or-set-start",
-    "Load a dump with `applier load`. Or set source.start to the place of the dump that was loaded: dump:PATH reads it from the dump. "
+    "Load a dump with `applier load`. Or set source.start to the position of the dump that was loaded: dump:PATH reads it from the dump. "
     '"now" begins behind everything that the server has logged so far',
 )
 
@@ -426,5 +426,5 @@ def _at(text: str, finder: LogStartFinder) -> LogStart:
         base_name, number = split_file_name(name)
         at = int(position)
     except ValueError as error:
-        raise ConfigError(f"{text!r} is no place in a binlog", remedy=_FORMS, key="source.start", cause=str(error)) from error
+        raise ConfigError(f"{text!r} is no position in a binlog", remedy=_FORMS, key="source.start", cause=str(error)) from error
     return finder.at(base_name, number, at)

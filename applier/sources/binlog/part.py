@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.remedy import Remedy
 from applier.selection import SelectedTable
 from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, ROWS, TABLE_MAP
@@ -156,7 +156,7 @@ def refusal_of(kind: int) -> ApplierError:
     return ProtocolError.at(None, "event_type", "an event of this type is not known among rows", event_type=kind)
 
 
-def located(error: ApplierError, place: Place, head: PartHead | None, event: PartEvent | None) -> ApplierError:
+def located(error: ApplierError, place: RecordPosition, head: PartHead | None, event: PartEvent | None) -> ApplierError:
     """Return the error with the facts of the record and the event that it arose in."""
     facts: dict[str, Any] = {} if event is None else {"event": event[3]}
     if head is not None:

@@ -35,7 +35,7 @@ class BinlogPosition(NamedTuple):
         """The position as an offset or timestamp. SourceError: a part does not fit into its bits."""
         if not (0 <= self.generation <= MAX_GENERATION and 0 <= self.file <= MAX_FILE and 0 <= self.position <= MAX_POSITION):
             raise SourceError(
-                "the place in the binlog cannot be numbered",
+                "the position in the binlog cannot be numbered",
                 remedy=Remedy(
                     "binlog.split-transaction",
                     "Files end below 4 GiB and are numbered below 16,777,216: split the transaction, or begin the numbering anew",

@@ -33,7 +33,7 @@ OTHER_LOG: Final = Remedy(
 
 def reset_log(at: str = "") -> SourceError:
     """Make the error for a log that ends before a position that it had: what was read there is not what is there now."""
-    message = "the server's binlog ends before a place that was read: it was reset"
+    message = "the server's binlog ends before a position that was read: it was reset"
     return SourceError(message, remedy=OTHER_LOG, kind=FailureKind.OTHER_LOG, **({"at": at} if at else {}))
 
 
@@ -65,9 +65,9 @@ def refused(payload: bytes, at: str) -> SourceError:
     cause = text.decode(errors="replace")
     facts = {"at": at, "code": code, "cause": cause}
     if code in _PURGED_CODES or (code == _SOURCE_FATAL and _PURGED.search(text)):
-        return SourceError("the server has no binlog from this place on", remedy=_LOAD, kind=FailureKind.PURGED, **facts)
+        return SourceError("the server has no binlog from this position on", remedy=_LOAD, kind=FailureKind.PURGED, **facts)
     if code == _SOURCE_FATAL and _BEYOND.search(text):
-        return SourceError("the server cannot read its binlog at this place", remedy=OTHER_LOG, kind=FailureKind.OTHER_LOG, **facts)
+        return SourceError("the server cannot read its binlog at this position", remedy=OTHER_LOG, kind=FailureKind.OTHER_LOG, **facts)
     if code in DENIED:
         return SourceError("the user may not read the binlog", remedy=_GRANT, kind=FailureKind.REFUSED, **facts)
     return ended("the server has ended the dump", at, code=code, cause=cause)

@@ -150,7 +150,9 @@ class BinlogSource:
     def resume(self, stored: ReplicaPosition) -> None:
         """Find the position again, and let the scan walk from there. One that is there already continues."""
         if stored.state is None:
-            raise NeedsOperator("the progress of the replica has no place in a binlog: it was made from another source", remedy=_NO_STATE)
+            raise NeedsOperator(
+                "the progress of the replica has no position in a binlog: it was made from another source", remedy=_NO_STATE
+            )
         if self._is_there(stored.checkpoint_ts):
             return
         self._end_scan()

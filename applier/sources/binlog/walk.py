@@ -150,7 +150,7 @@ def _last(gtid_set: GtidSet) -> dict[str, Gtid]:
 
 _BOUNDARY: Final = Remedy(
     "binlog.give-end-of-transaction",
-    "Give a place where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such places",
+    "Give a position where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such positions",
 )
 
 STATEMENTS: Final = frozenset({QUERY, MARIADB_QUERY_COMPRESSED})
@@ -200,7 +200,7 @@ def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Be
             _count(found, group)
     if boundary > place:
         raise SourceError(
-            "no transaction ends at the place where the replica should begin",
+            "no transaction ends at the position where the replica should begin",
             remedy=_BOUNDARY,
             kind=FailureKind.POSITION,
             position=BinlogPosition.of(place).text(base_name),
@@ -348,7 +348,7 @@ def numbered(batches: Iterator[list[Record]], offset: Offset) -> Iterator[tuple[
 
 def _no_group(place: str, cause: str) -> SourceError:
     return SourceError(
-        "no transaction begins at this place of the binlog",
+        "no transaction begins at this position of the binlog",
         remedy=Remedy("binlog.inspect-transactions", "`applier inspect` shows where each transaction begins"),
         kind=FailureKind.POSITION,
         at=place,

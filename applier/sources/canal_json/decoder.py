@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from applier.model.events import Event
-from applier.model.position import Place, Stream
+from applier.model.position import RecordPosition, Stream
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.canal_json.image_codec import encode_image, image_decoder, images_decoder
@@ -44,13 +44,13 @@ class CanalJsonDecoder:
         """Make the placer of one range."""
         return CanalJsonPlacer(stream, self.whole_rows, self.selection)
 
-    def events(self, record: Record, place: Place) -> Sequence[Event]:
+    def events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the event of one record."""
-        return events(record, place)
+        return events(record, position)
 
-    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+    def whole_events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the event of one record; a claim-check row with all of its columns."""
-        return whole_events(record, place, self.whole_rows.claims)
+        return whole_events(record, position, self.whole_rows.claims)
 
 
 CANAL_JSON: Final = CanalJsonDecoder()

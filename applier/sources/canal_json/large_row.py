@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Event, PlacedRow, RowEvent, RowOperation
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.canal_json.placing import place_row
 from applier.sources.canal_json.record import CanalRecord, CanalRow, read_record, row_event, unpacked, whole_event
 from applier.sources.port import EventHead, Record
@@ -37,8 +37,8 @@ class ClaimedCanalRow(NamedTuple):
     row: CanalRow
 
 
-def read_claim_check(content: bytes, head: EventHead, announced: CanalRow, place: Place | None = None) -> ClaimedCanalRow:
-    """Return the row that the object holds, which must be the one that the record at ``place`` announced.
+def read_claim_check(content: bytes, head: EventHead, announced: CanalRow, position: RecordPosition | None = None) -> ClaimedCanalRow:
+    """Return the row that the object holds, which must be the one that the record at ``position`` announced.
 
     ProtocolError (claim_check) if the content cannot be read or is another row.
     """
@@ -46,7 +46,7 @@ def read_claim_check(content: bytes, head: EventHead, announced: CanalRow, place
         claimed = _read_object(content)
         _check(head, announced, claimed)
     except ProtocolError as cause:
-        raise useless(cause, row_event(head, announced), place) from cause
+        raise useless(cause, row_event(head, announced), position) from cause
     return claimed
 
 
@@ -117,8 +117,8 @@ class CanalLargeRows:
     def _place_claimed(self, head: EventHead, row: CanalRow, offset: int) -> list[PlacedRow]:
         if self._objects is None:
             raise no_storage()
-        place = Place(self._stream, Offset(offset))
-        content = self._objects.content(object_name(row.claim_check or ""), place, lambda: self._names_from(offset))
+        position = RecordPosition(self._stream, Offset(offset))
+        content = self._objects.content(object_name(row.claim_check or ""), position, lambda: self._names_from(offset))
         claimed = read_claim_check(content, head, row)
         return place_row(claimed.head, claimed.row)
 
@@ -139,19 +139,19 @@ class CanalLargeRows:
                 return
 
 
-def whole_events(record: Record, place: Place, claims: ClaimCheckStore | None) -> Sequence[Event]:
+def whole_events(record: Record, position: RecordPosition, claims: ClaimCheckStore | None) -> Sequence[Event]:
     """Return the events of one record, claim-check rows as their objects hold them. Raises as ``with_claimed_rows``."""
-    found = events(record, place)
+    found = events(record, position)
 
     def read(content: bytes, _: RowEvent) -> RowEvent:
         announced = read_record(record.key, record.value)
-        return row_event(*read_claim_check(content, announced.head(), announced.row(), place))
+        return row_event(*read_claim_check(content, announced.head(), announced.row(), position))
 
-    return with_claimed_rows(found, place, claims, read)
+    return with_claimed_rows(found, position, claims, read)
 
 
-def events(record: Record, place: Place) -> list[Event]:
-    """Return the whole events of one record. ProtocolError names ``place``."""
+def events(record: Record, position: RecordPosition) -> list[Event]:
+    """Return the whole events of one record. ProtocolError names ``position``."""
     found: CanalRecord | None = None
     head: EventHead | None = None
     try:
@@ -159,4 +159,4 @@ def events(record: Record, place: Place) -> list[Event]:
         head = found.head()
         return [whole_event(found)]
     except ProtocolError as error:
-        raise located(error, place, None if found is None else 0, head) from error
+        raise located(error, position, None if found is None else 0, head) from error

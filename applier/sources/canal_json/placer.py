@@ -95,31 +95,31 @@ class _Columns:
         self.olds: dict[int, bytes] = {}
         self._numbers: dict[int, int] = {}
 
-    def match(self, head: KnownHead, places: Sequence[int]) -> None:
+    def match(self, head: KnownHead, chosen: Sequence[int]) -> None:
         """Read the rows of one head: together, and divided where they do not match as a whole."""
-        found = head.match([self._rows[place][2] for place in places], [self._rows[place][3] for place in places])
+        found = head.match([self._rows[at][2] for at in chosen], [self._rows[at][3] for at in chosen])
         if found is not None:
             matcher, (commit_ts, keys, olds) = found
-            self.olds.update(zip(places, olds, strict=False))
+            self.olds.update(zip(chosen, olds, strict=False))
             number = self._number(head.shape_of(matcher))
-            for place, ts, key in zip(places, commit_ts, keys, strict=True):
-                self.keys[place], self.commit_ts[place], self.kinds[place], self.shape[place] = key, ts, matcher.kind, number
-        elif len(places) > 1 and head.matchers:
-            middle = len(places) // 2
-            self.match(head, places[:middle])
-            self.match(head, places[middle:])
+            for at, ts, key in zip(chosen, commit_ts, keys, strict=True):
+                self.keys[at], self.commit_ts[at], self.kinds[at], self.shape[at] = key, ts, matcher.kind, number
+        elif len(chosen) > 1 and head.matchers:
+            middle = len(chosen) // 2
+            self.match(head, chosen[:middle])
+            self.match(head, chosen[middle:])
 
-    def rows(self, place: int) -> list[PlacedRow]:
+    def rows(self, at: int) -> list[PlacedRow]:
         """Return a row, behind the one that it replaces; [] if no matcher knows it."""
-        if self.keys[place] is None:
-            self.match(self._rows[place][0], (place,))
-        if self.keys[place] is None:
+        if self.keys[at] is None:
+            self.match(self._rows[at][0], (at,))
+        if self.keys[at] is None:
             return []
-        shape = self.shapes[self.shape[place]]
-        row = PlacedRow(self.commit_ts[place], self.kinds[place], shape, self.keys[place], self._rows[place][3])
-        if place not in self.olds:
+        shape = self.shapes[self.shape[at]]
+        row = PlacedRow(self.commit_ts[at], self.kinds[at], shape, self.keys[at], self._rows[at][3])
+        if at not in self.olds:
             return [row]
-        return [row._replace(kind=int(RowKind.DELETE), image=self.olds[place]), row]
+        return [row._replace(kind=int(RowKind.DELETE), image=self.olds[at]), row]
 
     def _number(self, shape: Shape) -> int:
         number = self._numbers.get(id(shape))
@@ -195,10 +195,10 @@ class CanalJsonPlacer:
             yield _rows_of(head.shape_of(matcher), matcher.kind, matched, offset, image)
             return
         columns = _Columns(run)
-        places: dict[KnownHead, list[int]] = {}
-        for place, one in enumerate(heads):
-            places.setdefault(one, []).append(place)
-        for one, of_head in places.items():
+        by_head: dict[KnownHead, list[int]] = {}
+        for at, one in enumerate(heads):
+            by_head.setdefault(one, []).append(at)
+        for one, of_head in by_head.items():
             columns.match(one, of_head)
         if columns.olds or None in columns.keys:
             yield from gather_rows(self._place_in_order(run, columns))
@@ -208,9 +208,9 @@ class CanalJsonPlacer:
 
     def _place_in_order(self, run: Sequence[RunRow], columns: _Columns) -> Iterator[tuple[int, int, Placed]]:
         """Place what no matcher has read by the full parse. In order, so that the first error is that of the first row."""
-        for place, (_, offset, record, _) in enumerate(run):
+        for at, (_, offset, record, _) in enumerate(run):
             # What the full parse has learned of one row counts for those after it, however a reader divides the records.
-            placed: Sequence[Placed] = columns.rows(place) or self._place_other(Record(Offset(offset), None, record))
+            placed: Sequence[Placed] = columns.rows(at) or self._place_other(Record(Offset(offset), None, record))
             yield from ((offset, 0, one) for one in placed)
 
     def _place_other(self, record: Record) -> Sequence[Placed]:

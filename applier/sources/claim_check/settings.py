@@ -95,7 +95,7 @@ def address_of(storage: str) -> StorageAddress:
     # TiCDC's own URIs hold credentials there; they are no part of where an object is.
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise BadStorage(
-            "holds more than a place",
+            "holds more than a location",
             Remedy("claim-check.write-storage-without-options", f"{FORM}. Put keys and endpoints into [source.claim_check.options]"),
         )
     protocol = _PROTOCOLS.get(parts.scheme, parts.scheme)

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from applier.ddl.zone_use import TIME_ZONE, zone_uses
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
-from applier.model.position import Listing, Offset, Place, Stream, Ts
+from applier.model.position import Listing, Offset, RecordPosition, Stream, Ts
 from applier.model.timeline import Timeline, holds_all_since
 from applier.planner.table_check import UpstreamTables
 from applier.sources.kafka import error_code
@@ -216,8 +216,8 @@ class KafkaTimes:
             if (error := message.error()) is not None:
                 if error.code() == error_code.PARTITION_END:
                     return None
-                place = Place(stream, offset)
-                raise failed(self._settings, f"record {place}", error, **place.facts)
+                position = RecordPosition(stream, offset)
+                raise failed(self._settings, f"record {position}", error, **position.facts)
             return int(message.timestamp()[1])
         finally:
             self._consumer.unassign()

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from applier.model.errors import SourceError
 from applier.model.failure import FailureKind
-from applier.model.position import Listing, Offset, Place, Stream
+from applier.model.position import Listing, Offset, RecordPosition, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.kafka import error_code
@@ -216,7 +216,7 @@ class Reading:
             yield self._fail(one, error_of(one))
 
     def _failed(self, error: KafkaError, one: _OpenStream) -> SourceError:
-        place = Place(one.stream, Offset(one.position)).facts
+        place = RecordPosition(one.stream, Offset(one.position)).facts
         if error.code() in {error_code.NO_OFFSET, KafkaError.OFFSET_OUT_OF_RANGE}:
             return SourceError(
                 "Kafka deleted records before the applier read them",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from applier.model.events import Event
-from applier.model.position import Place, Stream
+from applier.model.position import RecordPosition, Stream
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.image_codec import encode_image, image_decoder, images_decoder
@@ -45,13 +45,13 @@ class OpenProtocolDecoder:
         """Make the placer of one range."""
         return OpenProtocolPlacer(stream, self.whole_rows, self.selection)
 
-    def events(self, record: Record, place: Place) -> Sequence[Event]:
+    def events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the whole events of one record."""
-        return decode_record(record.key, record.value, place)
+        return decode_record(record.key, record.value, position)
 
-    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+    def whole_events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the whole events of one record; claim-check rows with all of their columns."""
-        return whole_events(record, place, self.whole_rows.claims)
+        return whole_events(record, position, self.whole_rows.claims)
 
 
 OPEN_PROTOCOL: Final = OpenProtocolDecoder()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Event, Image, PlacedRow, RowEvent, RowOperation
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.open_protocol.record import ROW, Head, decode_record, read_head, read_row, read_row_event, split_record
 from applier.sources.open_protocol.row_run import place_images, place_parsed
 from applier.sources.port import Record
@@ -37,8 +37,8 @@ class ClaimedRow(NamedTuple):
     body: bytes
 
 
-def read_claim_check(content: bytes, announced: RowEvent, place: Place | None = None) -> ClaimedRow:
-    """Return the row that the object holds, which must be the one that the record at ``place`` announced.
+def read_claim_check(content: bytes, announced: RowEvent, position: RecordPosition | None = None) -> ClaimedRow:
+    """Return the row that the object holds, which must be the one that the record at ``position`` announced.
 
     ProtocolError (claim_check) if the content cannot be read or is another row.
     """
@@ -46,7 +46,7 @@ def read_claim_check(content: bytes, announced: RowEvent, place: Place | None = 
         claimed = _read_object(content)
         check_claimed(announced, claimed.row)
     except ProtocolError as cause:
-        raise useless(cause, announced, place) from cause
+        raise useless(cause, announced, position) from cause
     return claimed
 
 
@@ -101,8 +101,8 @@ class LargeRowPlacer:
         if self._objects is None:
             raise no_storage()
         announced = read_row_event(head, body)
-        place = Place(self._stream, Offset(offset))
-        content = self._objects.content(object_name(head.ccl or ""), place, lambda: self._names_from(offset))
+        position = RecordPosition(self._stream, Offset(offset))
+        content = self._objects.content(object_name(head.ccl or ""), position, lambda: self._names_from(offset))
         claimed = read_claim_check(content, announced)
         return place_parsed(claimed.head, claimed.body)
 
@@ -123,7 +123,7 @@ def _has_handle_key(image: Image | None) -> bool:
     return any(column.is_key for column in (image or {}).values())
 
 
-def whole_events(record: Record, place: Place, claims: ClaimCheckStore | None) -> Sequence[Event]:
+def whole_events(record: Record, position: RecordPosition, claims: ClaimCheckStore | None) -> Sequence[Event]:
     """Return the events of one record, claim-check rows as their objects hold them. Raises as ``with_claimed_rows``."""
-    events = decode_record(record.key, record.value, place)
-    return with_claimed_rows(events, place, claims, lambda content, row: read_claim_check(content, row, place).row)
+    events = decode_record(record.key, record.value, position)
+    return with_claimed_rows(events, position, claims, lambda content, row: read_claim_check(content, row, position).row)

@@ -26,7 +26,7 @@ from applier.model.events import (
     RowOperation,
     TableName,
 )
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.column_flags import shape_of
 from applier.sources.compiled import intern_shape
@@ -195,7 +195,7 @@ class OpenProtocolPlacer:
             parts = split_record(key, value)
         except ProtocolError as error:
             yield from self._end_run(run)
-            raise locate(error, Place(self._stream, Offset(offset)), None, None) from error
+            raise locate(error, RecordPosition(self._stream, Offset(offset)), None, None) from error
         for index, (head_json, body) in enumerate(parts):
             head = None if body is None else self._heads.of_event(head_json)
             if head is not None and body is not None:

@@ -20,7 +20,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, Event, Image, ResolvedEvent, RowEvent, RowOperation, TableName
-from applier.model.position import Place, Ts
+from applier.model.position import RecordPosition, Ts
 from applier.sources.open_protocol.value import read_column, with_signed_zeros
 from applier.sources.port import EventHead
 from applier.sources.selected_events import located
@@ -271,11 +271,11 @@ def _unpack(body: bytes, read: Callable[[bytes], _Read]) -> _Read:
             raise (plain_error if is_text else error) from None
 
 
-def decode_record(key: bytes | None, value: bytes | None, place: Place | None = None) -> list[Event]:
+def decode_record(key: bytes | None, value: bytes | None, position: RecordPosition | None = None) -> list[Event]:
     """Return the events of one record in order; [] for an empty batch.
 
     ProtocolError for anything that is not the Open Protocol, version 1: ``facts`` hold its kind, the topic, partition and offset of
-    ``place``, and where known the index of the event in its record, its table, timestamp and column. No other exception.
+    ``position``, and where known the index of the event in its record, its table, timestamp and column. No other exception.
     """
     index = None
     head = None
@@ -286,7 +286,7 @@ def decode_record(key: bytes | None, value: bytes | None, place: Place | None = 
             head = read_head(head_json)
             events.append(read_row_event(head, body) if head.t == ROW else read_plain(head, body))
     except ProtocolError as error:
-        raise locate(error, place, index, head) from error
+        raise locate(error, position, index, head) from error
     return events
 
 
@@ -309,9 +309,9 @@ def require_body(body: bytes | None) -> bytes:
     return body
 
 
-def locate(error: ProtocolError, place: Place | None, index: int | None, head: Head | None) -> ProtocolError:
+def locate(error: ProtocolError, position: RecordPosition | None, index: int | None, head: Head | None) -> ProtocolError:
     """Return the error with the facts of the record and the event that it arose in."""
-    return located(error, place, index, event_head(head))
+    return located(error, position, index, event_head(head))
 
 
 def event_head(head: Head | None) -> EventHead | None:

@@ -29,7 +29,7 @@ import msgspec
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Image, PlacedRow, RowKind, RowOperation, Shape, TableName
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.column_flags import shape_of
 from applier.sources.compiled import intern_shape
@@ -203,10 +203,10 @@ def place_run(stream: Stream, run: Sequence[RunRow]) -> PlacedRows:
         shape, keys = found
         return PlacedRows((shape,), bytes(len(run)), commit_ts, bytes((first.kind,)) * len(run), offset, index, keys, image)
     matched = _Matched(len(run))
-    places: dict[KnownShapes, list[int]] = {}
+    by_shapes: dict[KnownShapes, list[int]] = {}
     for number, one in enumerate(known):
-        places.setdefault(one, []).append(number)
-    for one, numbers in places.items():
+        by_shapes.setdefault(one, []).append(number)
+    for one, numbers in by_shapes.items():
         matched.match(one, numbers, image, old)
     if None in matched.keys:
         return _place_in_order(stream, run, matched)
@@ -225,18 +225,18 @@ class _Matched:
         self.keys: list[Any] = [None] * count
         self._numbers: dict[int, int] = {}
 
-    def match(self, known: KnownShapes, places: Sequence[int], image: Sequence[bytes], old: Sequence[bytes]) -> None:
+    def match(self, known: KnownShapes, numbers: Sequence[int], image: Sequence[bytes], old: Sequence[bytes]) -> None:
         """Match the rows of one table and kind: together, where they are several of one shape."""
-        if len(places) >= WORTH_JOINING:
-            chosen = itemgetter(*places)
+        if len(numbers) >= WORTH_JOINING:
+            chosen = itemgetter(*numbers)
             if (found := known.match_all(chosen(image), chosen(old))) is not None:
                 number = self._number(found[0])
-                for place, key in zip(places, found[1], strict=True):
-                    self.keys[place], self.shape[place] = key, number
+                for at, key in zip(numbers, found[1], strict=True):
+                    self.keys[at], self.shape[at] = key, number
                 return
-        for place in places:
-            if (one := known.match_one(image[place], old[place])) is not None:
-                self.keys[place], self.shape[place] = one[1], self._number(one[0])
+        for at in numbers:
+            if (one := known.match_one(image[at], old[at])) is not None:
+                self.keys[at], self.shape[at] = one[1], self._number(one[0])
 
     def _number(self, shape: Shape) -> int:
         number = self._numbers.get(id(shape))
@@ -256,7 +256,7 @@ def _place_in_order(stream: Stream, run: Sequence[RunRow], matched: _Matched) ->
         try:
             rows += [(event[2], event[3], row) for row in place_row(event)]
         except ProtocolError as error:
-            raise locate(error, Place(stream, Offset(event[2])), event[3], _head(event)) from error
+            raise locate(error, RecordPosition(stream, Offset(event[2])), event[3], _head(event)) from error
     return rows_of(rows)
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from applier.model.errors import ProtocolError
 from applier.model.events import Event, RowEvent
-from applier.model.position import Place, Stream
+from applier.model.position import RecordPosition, Stream
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.port import EventHead, LogReader, Record
@@ -59,24 +59,24 @@ class SimpleDecoder:
         """Make the placer of one range."""
         return SimplePlacer(stream, self.whole_rows, self.selection, self.log, self.time_zone)
 
-    def events(self, record: Record, place: Place) -> Sequence[Event]:
+    def events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the events of one record: one, or none of a BOOTSTRAP."""
-        return [event for event, _ in self._read(record, place)]
+        return [event for event, _ in self._read(record, position)]
 
-    def whole_events(self, record: Record, place: Place) -> Sequence[Event]:
+    def whole_events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the events of one record; claim-check rows with all of their columns."""
-        found = self._read(record, place)
+        found = self._read(record, position)
 
         def read(content: bytes, row: RowEvent) -> RowEvent:
             del row
             ((_, message),) = found
-            version = SchemaSearch(place.stream, self.log, waits=False).version(message, place.offset)
-            return row_event(claimed_message(content, message, version, place), version)
+            version = SchemaSearch(position.stream, self.log, waits=False).version(message, position.offset)
+            return row_event(claimed_message(content, message, version, position), version)
 
-        return with_claimed_rows([event for event, _ in found], place, self.whole_rows.claims, read)
+        return with_claimed_rows([event for event, _ in found], position, self.whole_rows.claims, read)
 
-    def _read(self, record: Record, place: Place) -> list[tuple[Event, SimpleMessage]]:
-        schemas, head = SchemaSearch(place.stream, self.log, waits=False), None
+    def _read(self, record: Record, position: RecordPosition) -> list[tuple[Event, SimpleMessage]]:
+        schemas, head = SchemaSearch(position.stream, self.log, waits=False), None
         try:
             message = read_message(record.key, record.value)
             if message.schema is not None:
@@ -84,16 +84,16 @@ class SimpleDecoder:
             if message.kind == BOOTSTRAP:
                 return []
         except ProtocolError as error:
-            raise located(error, place, None, None) from error
+            raise located(error, position, None, None) from error
         try:
             head = head_of(message)
-            return [(self._event(message, head, schemas, place), message)]
+            return [(self._event(message, head, schemas, position), message)]
         except ProtocolError as error:
-            raise located(error, place, 0, head) from error
+            raise located(error, position, 0, head) from error
 
-    def _event(self, message: SimpleMessage, head: EventHead, schemas: SchemaSearch, place: Place) -> Event:
+    def _event(self, message: SimpleMessage, head: EventHead, schemas: SchemaSearch, position: RecordPosition) -> Event:
         if message.kind in ROWS:
-            version = schemas.version(message, place.offset)
+            version = schemas.version(message, position.offset)
             NamedZones(self.time_zone).check(zones_of(message, version))
             return row_event(message, version)
         return plain_event(message, head)

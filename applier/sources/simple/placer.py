@@ -29,7 +29,7 @@ from applier.model.events import (
     TableName,
     Value,
 )
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.compiled import forget_shapes
@@ -298,7 +298,9 @@ class RowFinder:
     def _claimed(self, message: SimpleMessage, version: TableVersion, location: str, offset: int) -> SimpleMessage:
         if self._objects is None:
             raise no_storage()
-        content = self._objects.content(object_name(location), Place(self._stream, Offset(offset)), lambda: self._names_from(offset))
+        content = self._objects.content(
+            object_name(location), RecordPosition(self._stream, Offset(offset)), lambda: self._names_from(offset)
+        )
         return claimed_message(content, message, version)
 
     def _names_from(self, offset: int) -> Iterator[str]:
@@ -314,7 +316,9 @@ class RowFinder:
                 return
 
 
-def claimed_message(content: bytes, announced: SimpleMessage, version: TableVersion, place: Place | None = None) -> SimpleMessage:
+def claimed_message(
+    content: bytes, announced: SimpleMessage, version: TableVersion, position: RecordPosition | None = None
+) -> SimpleMessage:
     """Return the row that an object holds, which must be the one that was announced. ProtocolError (claim_check)."""
     event = row_event(announced, version)
     try:
@@ -323,7 +327,7 @@ def claimed_message(content: bytes, announced: SimpleMessage, version: TableVers
             raise ProtocolError.at(None, "claim_check", "its schema version differs")
         check_claimed(event, row_event(whole, version))
     except ProtocolError as cause:
-        raise useless(cause, event, place) from cause
+        raise useless(cause, event, position) from cause
     return whole
 
 
@@ -410,19 +414,19 @@ def _keyed(reader: RowReader, images: Sequence[bytes], old: Sequence[bytes], zon
         if not all(map(zones.accepts, {stamp.location for stamp in map(getter, rows) if stamp is not None})):
             raise ValueError("a value is of another zone")
     keys = _keys_of(reader, rows)
-    updates = [place for place, image in enumerate(old) if image]
+    updates = [at for at, image in enumerate(old) if image]
     keeps = [True] * len(images)
     if updates:
-        before = _keys_of(reader, reader.rows([old[place] for place in updates]))
-        for place, key in zip(updates, before, strict=True):
-            keeps[place] = key == keys[place] != KEYLESS
+        before = _keys_of(reader, reader.rows([old[at] for at in updates]))
+        for at, key in zip(updates, before, strict=True):
+            keeps[at] = key == keys[at] != KEYLESS
     return KeyedImages(reader.shape, keys, keeps)
 
 
 def _keys_of(reader: RowReader, rows: list[Any]) -> Sequence[bytes]:
     if not reader.handle:
         return [KEYLESS] * len(rows)
-    columns = [reader.columns[place](rows) for place in reader.handle]
+    columns = [reader.columns[at](rows) for at in reader.handle]
     return list(map(encode_plain, zip(*map(_canonical, columns), strict=True)))
 
 
@@ -563,21 +567,21 @@ class SimplePlacer:
 
     def _place_run(self, run: Sequence[RunRow]) -> PlacedRows:
         """Return the rows of a run of at least one."""
-        places: dict[int, list[int]] = {}
-        for place, row in enumerate(run):
-            places.setdefault(id(row[1]), []).append(place)
+        by_table: dict[int, list[int]] = {}
+        for at, row in enumerate(run):
+            by_table.setdefault(id(row[1]), []).append(at)
         shapes = dict[int, int]()
         found = list[Shape]()
         shape, keys = [0] * len(run), list[bytes | None]([None]) * len(run)
-        for numbers in places.values():
+        for numbers in by_table.values():
             keyed = self._match(run, numbers)
             if keyed is None or not all(keyed.keeps):
                 return self._place_in_order(run)
             number = shapes.setdefault(id(keyed.shape), len(found))
             if number == len(found):
                 found.append(keyed.shape)
-            for place, key in zip(numbers, keyed.keys, strict=True):
-                shape[place], keys[place] = number, key
+            for at, key in zip(numbers, keyed.keys, strict=True):
+                shape[at], keys[at] = number, key
         commit_ts, _, kinds, offsets, images, _, _ = zip(*run, strict=True)
         return PlacedRows(tuple(found), shape, commit_ts, kinds, offsets, bytes(len(run)), keys, images)  # type: ignore[arg-type] # each has its key
 
@@ -587,7 +591,7 @@ class SimplePlacer:
         if not readers:
             return None
         try:
-            return _keyed(readers[0], [run[place][4] for place in numbers], [run[place][5] for place in numbers], self._zones)
+            return _keyed(readers[0], [run[at][4] for at in numbers], [run[at][5] for at in numbers], self._zones)
         except (ValueError, RecursionError):
             return None
 

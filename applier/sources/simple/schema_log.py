@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import TableName
 from applier.model.failure import FailureKind
-from applier.model.position import Offset, PartitionExtent, Place, Stream
+from applier.model.position import Offset, PartitionExtent, RecordPosition, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.port import LogReader, Record
@@ -221,7 +221,7 @@ class SchemaSearch:
             if stream.partition == 0 and self._is_behind(key, RangeId(stream, extent.earliest, extent.end), built_ms, log):
                 return
         if self._waits and newest_ms < built_ms + PATIENCE_MS:
-            facts = {"schema": key.schema, "table": key.table, "version": key.version} | Place(self._stream, Offset(offset)).facts
+            facts = {"schema": key.schema, "table": key.table, "version": key.version} | RecordPosition(self._stream, Offset(offset)).facts
             raise SourceError("the schema of a row has not come yet", remedy=SEND, kind=FailureKind.UNREACHABLE, **facts)
 
     def _is_behind(self, key: VersionKey, whole: RangeId, built_ms: int, log: LogReader) -> bool:

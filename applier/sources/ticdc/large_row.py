@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import Event, Image, PlacedRow, RowEvent, RowKind, RowOperation
 from applier.model.failure import RecordFault
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.planner.port import RowLookup
 from applier.sources.compiled import intern_shape
@@ -82,10 +82,10 @@ class ClaimedObjects:
         """Forget what is read ahead: other records are placed now."""
         self._names = iter(())
 
-    def content(self, name: str, place: Place, ahead: Callable[[], Iterable[str]]) -> bytes:
+    def content(self, name: str, position: RecordPosition, ahead: Callable[[], Iterable[str]]) -> bytes:
         """Return the content of an object. ProtocolError, without a position; SourceError with it if the storage fails.
 
-        ``ahead``: returns the names of the objects of the record at ``place`` and of those after it.
+        ``ahead``: returns the names of the objects of the record at ``position`` and of those after it.
         """
         if next(self._names, None) != name:
             # The first of these records, or one that is placed alone.
@@ -95,7 +95,7 @@ class ClaimedObjects:
         if isinstance(content, ProtocolError):
             raise content
         if isinstance(content, SourceError):
-            raise SourceError(content.message, remedy=content.remedy, **(content.facts | place.facts)) from content
+            raise SourceError(content.message, remedy=content.remedy, **(content.facts | position.facts)) from content
         return content
 
 
@@ -126,7 +126,7 @@ def differs(message: str) -> ProtocolError:
     return ProtocolError.at(None, "claim_check", message)
 
 
-def useless(cause: ProtocolError, announced: RowEvent, place: Place | None) -> ProtocolError:
+def useless(cause: ProtocolError, announced: RowEvent, position: RecordPosition | None) -> ProtocolError:
     """Return the error for an object that cannot be read, or is another row than the one that its record announced."""
     facts = {
         "schema": announced.schema,
@@ -135,7 +135,7 @@ def useless(cause: ProtocolError, announced: RowEvent, place: Place | None) -> P
         "claim_check": announced.claim_check,
     }
     message = f"the claim-check object cannot be used: {cause.message}"
-    error = ProtocolError.at(place, "claim_check", message, **facts, reason=cause.facts["kind"])
+    error = ProtocolError.at(position, "claim_check", message, **facts, reason=cause.facts["kind"])
     error.remedy = RESTORE
     return error
 
@@ -165,7 +165,7 @@ def _refuse(kind: RecordFault, message: str, remedy: Remedy) -> ProtocolError:
 
 
 def with_claimed_rows(
-    events: Sequence[Event], place: Place, claims: ClaimCheckStore | None, read: Callable[[bytes, RowEvent], RowEvent]
+    events: Sequence[Event], position: RecordPosition, claims: ClaimCheckStore | None, read: Callable[[bytes, RowEvent], RowEvent]
 ) -> Sequence[Event]:
     """Return the events of one record; a claim-check row is the row that its object holds. ``read``: the format's reader of a content.
 
@@ -177,22 +177,24 @@ def with_claimed_rows(
     if claims is None:
         facts = {"schema": announced[0].schema, "table": announced[0].table, "commit_ts": announced[0].commit_ts}
         error = no_storage()
-        located = ProtocolError.at(place, "claim_check", error.message, **facts)
+        located = ProtocolError.at(position, "claim_check", error.message, **facts)
         located.remedy = error.remedy
         raise located
-    contents = claims.read([_name(row, place) for row in announced])
-    found = iter([_claimed(row, content, place, read) for row, content in zip(announced, contents, strict=True)])
+    contents = claims.read([_name(row, position) for row in announced])
+    found = iter([_claimed(row, content, position, read) for row, content in zip(announced, contents, strict=True)])
     return [next(found) if isinstance(event, RowEvent) and event.claim_check else event for event in events]
 
 
-def _claimed(row: RowEvent, content: bytes | SourceError, place: Place, read: Callable[[bytes, RowEvent], RowEvent]) -> RowEvent:
+def _claimed(
+    row: RowEvent, content: bytes | SourceError, position: RecordPosition, read: Callable[[bytes, RowEvent], RowEvent]
+) -> RowEvent:
     if isinstance(content, SourceError):
-        raise type(content)(content.message, remedy=content.remedy, **(content.facts | place.facts)) from content
+        raise type(content)(content.message, remedy=content.remedy, **(content.facts | position.facts)) from content
     return read(content, row)
 
 
-def _name(row: RowEvent, place: Place) -> str:
+def _name(row: RowEvent, position: RecordPosition) -> str:
     try:
         return object_name(row.claim_check or "")
     except ProtocolError as error:
-        raise ProtocolError(error.message, remedy=error.remedy, **(error.facts | place.facts)) from error
+        raise ProtocolError(error.message, remedy=error.remedy, **(error.facts | position.facts)) from error

@@ -129,7 +129,7 @@ function showIcon(level) {
   icon.href = `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-// Of a binlog the place too: it is what commands take.
+// Of a binlog the position too: it is what commands take.
 function checkpointText(status, seen) {
   const place = status.checkpoint && status.checkpoint.includes(":") ? ` at ${status.checkpoint}` : "";
   return status.checkpoint_time ? `checkpoint ${moment(status.checkpoint_time, seen.now)}${place}` : place ? `checkpoint${place}` : "no checkpoint yet";

@@ -46,7 +46,7 @@ function quarantineItem(entry, now) {
   const table = entry.schema ? `${entry.schema}.${entry.table}` : "an unreadable record";
   const head = element("div", { class: "record-head" },
     element("span", { class: "tag", "data-level": HELD_LEVEL[entry.state] ?? "off" }, entry.state === "held" ? "waits" : entry.state),
-    element("b", {}, table), element("span", {}, entry.place),
+    element("b", {}, table), element("span", {}, entry.position),
     element("span", { class: "quiet last" }, `found ${moment(entry.found_at, now)}`));
   return element("li", {}, head, element("p", { class: "problem" }, entry.error));
 }

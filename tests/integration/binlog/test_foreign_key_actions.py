@@ -205,7 +205,7 @@ def test_a_quarantined_row_of_such_tables_is_not_retried(primaries, mariadb_sink
         sink.acquire()
         (entry,) = sink.bookkeeping.quarantine.entries()
         with pytest.raises(NeedsOperator, match="rows are written in order") as caught:
-            QuarantineRetry(source, sink, "me@here").retry(entry.event.place)
+            QuarantineRetry(source, sink, "me@here").retry(entry.event.position)
         assert "quarantine drop" in caught.value.remedy
         assert sink.bookkeeping.quarantine.entries() == [entry]
     assert read(mariadb_sink, "SELECT id FROM shop.child") == [(2,)]

@@ -65,7 +65,7 @@ def test_the_table_for_people_names_positions(inspected, capsys, tmp_path):
     ("options", "words"),
     [
         (["--ts", "458173202432000001"], "--ts is for topics"),
-        (["--position", "42"], "is not a place in a binlog"),
+        (["--position", "42"], "is not a position in a binlog"),
         (["--gtid", "0-1"], "is not the GTID of one transaction"),
     ],
 )

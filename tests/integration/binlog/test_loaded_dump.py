@@ -90,14 +90,14 @@ def test_definitions_of_mariadb_mean_what_they_mean_in_its_binlog(primary, maria
 def test_a_dump_without_a_place_and_one_that_would_change_the_sink_are_refused(dump, load):
     directory = dump()
     code, shown = load(str(directory))
-    assert (code, "does not say at which place" in shown) == (2, True)
+    assert (code, "does not say at which position" in shown) == (2, True)
     text = (directory / "dump.sql").read_text(encoding="utf-8")
     (directory / "dump.sql").write_text(f"CHANGE MASTER TO MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4;\n{text}", encoding="utf-8")
     code, shown = load(str(directory))
     assert (code, "--master-data=2" in shown) == (2, True)
     (directory / "second.sql").write_text(text, encoding="utf-8")
     code, shown = load(str(directory))
-    assert (code, "holds no dump that says its place" in shown) == (2, True)
+    assert (code, "holds no dump that says its position" in shown) == (2, True)
     code, shown = load(str(directory), "--start-ts", "458173202432000000")
     assert (code, "--start-ts is for dumps of TiDB" in shown) == (2, True)
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from applier.model.events import RowOperation
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.range_report import RangeId
 from applier.sources.binlog.decoder import BINLOG
 from applier.sources.binlog.position import STREAM, BinlogPosition, split_file_name
@@ -161,7 +161,7 @@ def test_values_are_decoded_as_the_server_shows_them(primary, image):
     for _, records in BinlogRangeReader(settings, first.rpartition(".")[0], {}).read(ranges):
         assert isinstance(records, list), records
         for record in records:
-            for event in BINLOG.events(record, Place(STREAM, record.offset)):
+            for event in BINLOG.events(record, RecordPosition(STREAM, record.offset)):
                 if getattr(event, "table", "") == "t":
                     assert event.operation is RowOperation.INSERT
                     rows[event.after["id"].value] = [event.after[name].value for name in names]

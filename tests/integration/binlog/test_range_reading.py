@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent, RowEvent
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.range_report import RangeId
 from applier.sources.binlog import reader as range_reading
 from applier.sources.binlog.decoder import BINLOG
@@ -75,7 +75,7 @@ def rows_after(records):
     """What tables hold whose rows are changed by these records."""
     tables = {}
     for offset, _, _, record in sorted(records, key=lambda each: each[:3]):
-        for event in BINLOG.events(record, Place(STREAM, offset)):
+        for event in BINLOG.events(record, RecordPosition(STREAM, offset)):
             if isinstance(event, RowEvent):
                 rows = tables.setdefault(event.table, {})
                 for image in filter(None, (event.before, event.after)):

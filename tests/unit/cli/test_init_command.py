@@ -126,7 +126,7 @@ def test_a_dump_of_a_primary_is_named_as_the_start_reads_it(path, tmp_path, caps
 
 def test_a_directory_without_a_place_is_refused_before_a_file_is_written(path, tmp_path, capsys):
     assert init(path, *PRIMARY, "--from-dump", str(tmp_path)) == 2
-    assert "no dump that says its place" in capsys.readouterr().err
+    assert "no dump that says its position" in capsys.readouterr().err
     assert not path.exists()
 
 
@@ -158,7 +158,7 @@ def test_a_terminal_is_asked_for_the_kind_of_source(path, monkeypatch):
         ([*PRIMARY, "--topic", "cdc"], "--topic and --primary exclude one another"),
         ([*PRIMARY, "--start", "now", "--from-dump", "."], "--start and --from-dump exclude one another"),
         ([*ANSWERS, "--sink", "sqlite:///x.db", "--start", "now"], "--start is for a binlog"),
-        ([*PRIMARY, "--start", "here"], "is not a place in a binlog"),
+        ([*PRIMARY, "--start", "here"], "is not a position in a binlog"),
     ],
 )
 def test_options_of_the_other_kind_are_refused(path, capsys, options, words):

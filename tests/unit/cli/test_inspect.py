@@ -13,7 +13,7 @@ from applier.cli.main import run
 from applier.config import load_config
 from applier.model.errors import ProtocolError, SourceError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.sources import peek as peek_module
 from applier.sources.peek import PeekChoice
 from applier.sources.ticdc.tso import TSO_TIMELINE
@@ -21,7 +21,7 @@ from applier.sources.ticdc.tso import TSO_TIMELINE
 TOPIC = "feed"
 VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "open_protocol.jsonl"
 RECORDS = 200
-PLACE = Place(Stream(TOPIC, 2), Offset(9))
+PLACE = RecordPosition(Stream(TOPIC, 2), Offset(9))
 TS = Ts(1_700_000_000_123 << 18)
 
 

@@ -5,9 +5,9 @@ import pytest
 from applier.cli.inspected import Inspected, ShownEvents
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation, TableName
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 
-PLACE = Place(Stream("feed", 0), Offset(1))
+PLACE = RecordPosition(Stream("feed", 0), Offset(1))
 ORDERS, EARLY, LATE = TableName("shop", "orders"), Ts(1 << 18), Ts(9 << 18)
 
 

@@ -5,7 +5,7 @@ import pytest
 from applier.cli.inspected import EventTable, Inspected
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
-from applier.model.position import Offset, Place, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.sources.ticdc.tso import TSO_TIMELINE
 
 TS = Ts(1_700_000_000_123 << 18)
@@ -42,7 +42,7 @@ CONTENT = [
 
 def shown(width):
     table = EventTable(width, timeline=TSO_TIMELINE)
-    records = [Inspected(Place(Stream("feed", 2), Offset(81_200 + i)), content) for i, content in enumerate(CONTENT)]
+    records = [Inspected(RecordPosition(Stream("feed", 2), Offset(81_200 + i)), content) for i, content in enumerate(CONTENT)]
     lines = [line for record in records for line in table.lines(record)]
     return [table.header(), *lines]
 
@@ -82,7 +82,9 @@ def test_at_80_columns_the_date_has_a_line_where_it_changes():
 def test_why_a_record_cannot_be_read_is_never_cut():
     why = "the record's key does not begin with protocol version 1"
     lines = list(
-        EventTable(80, timeline=TSO_TIMELINE).lines(Inspected(Place(Stream("feed", 2), Offset(1)), ProtocolError(why, kind="version")))
+        EventTable(80, timeline=TSO_TIMELINE).lines(
+            Inspected(RecordPosition(Stream("feed", 2), Offset(1)), ProtocolError(why, kind="version"))
+        )
     )
     assert max(map(len, lines)) <= 80
     assert lines[0].split() == ["error", "feed/2@1"]
@@ -91,10 +93,10 @@ def test_why_a_record_cannot_be_read_is_never_cut():
 
 @pytest.mark.parametrize("content", [[row(HOSTILE)], [row(1, table=HOSTILE)], ProtocolError(HOSTILE, kind="json")])
 def test_control_characters_of_upstream_do_not_reach_the_terminal(content):
-    for line in EventTable(timeline=TSO_TIMELINE).lines(Inspected(Place(Stream("feed", 2), Offset(1)), content)):
+    for line in EventTable(timeline=TSO_TIMELINE).lines(Inspected(RecordPosition(Stream("feed", 2), Offset(1)), content)):
         assert line.isprintable()
 
 
 def test_on_a_terminal_the_operation_has_a_colour():
-    (line,) = EventTable(timeline=TSO_TIMELINE, _colours=True).lines(Inspected(Place(Stream("feed", 2), Offset(1)), [row(5)]))
+    (line,) = EventTable(timeline=TSO_TIMELINE, _colours=True).lines(Inspected(RecordPosition(Stream("feed", 2), Offset(1)), [row(5)]))
     assert line.startswith("\x1b[32m")

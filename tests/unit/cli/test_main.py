@@ -22,7 +22,7 @@ from applier.model.errors import (
     SourceError,
     UnknownOutcome,
 )
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import StderrHandler, configure_logging, use_format
@@ -55,7 +55,7 @@ def commands_raising(error: BaseException) -> typer.Typer:
         (InvariantViolation("m"), 1),
         (ConfigError("m"), 2),
         (SourceError("m"), 3),
-        (ProtocolError.at(Place(Stream("feed", 1), Offset(7)), "json", "m"), 3),
+        (ProtocolError.at(RecordPosition(Stream("feed", 1), Offset(7)), "json", "m"), 3),
         (FatalSinkError("m"), 4),
         (RetryableSinkError("m"), 4),
         (UnknownOutcome("m"), 4),

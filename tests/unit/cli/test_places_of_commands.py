@@ -7,7 +7,7 @@ from applier.cli.option import event_text, read_config, ts_of_text
 from applier.ddl import identity
 from applier.model.events import DdlEvent
 from applier.model.position import Offset, StreamPosition, Ts
-from applier.model.rejected_event import EventPlace
+from applier.model.rejected_event import EventPosition
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
@@ -77,7 +77,7 @@ def test_half_a_place_is_refused(options, config, capsys):
 
 
 def test_an_event_of_the_quarantine_is_named_by_its_place(config, capsys):
-    place = EventPlace(STREAM, Offset(PLACE), 3)
+    place = EventPosition(STREAM, Offset(PLACE), 3)
     assert run(["quarantine", "drop", "--config", str(config), "--position", "mariadb-bin.000042:1000"]) == 2
     assert "this event is not in the quarantine" in capsys.readouterr().err
     assert event_text(place, StoredTimeline(base_name="mariadb-bin")) == "mariadb-bin.000042:1000#3"

@@ -71,7 +71,7 @@ def test_secrets_of_a_storage_come_from_files_and_from_the_environment(file):
     ("claim_check", "message"),
     [
         ({"storage": "large"}, "source.claim_check.storage is not an absolute path"),
-        ({"storage": f"s3://b/p?secret-access-key={SECRET}"}, "source.claim_check.storage holds more than a place"),
+        ({"storage": f"s3://b/p?secret-access-key={SECRET}"}, "source.claim_check.storage holds more than a location"),
         ({"options": {"secret": SECRET}}, "source.claim_check sets options without storage"),
         (S3 | {"options": {"secret": SECRET, "skip_instance_cache": True}}, "source.claim_check.options cannot set 'skip_instance_cache'"),
         (S3 | {"options": {"secret": SECRET, "secret.file": "/x"}}, "source.claim_check.options sets both 'secret' and 'secret.file'"),

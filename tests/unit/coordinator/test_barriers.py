@@ -7,7 +7,7 @@ from applier.coordinator.barriers import Barriers
 from applier.coordinator.step import NeedNames
 from applier.ddl import identity
 from applier.model.errors import NeedsOperator
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.range_report import DdlArrival
 from tests.timeline.scenario import OTHER, P0, P1, ddl, folded
 
@@ -24,7 +24,7 @@ def waiting(*arrivals, settled=(), start=0, begun=0):
 def test_copies_are_one_ddl_and_it_lies_where_it_arrived_first():
     found = waiting((P1, 4, ADD), (P0, 9, ADD), (P0, 7, ADD))
     assert list(found) == [ADD]
-    assert found.place_of(identity(ADD)) == Place(P0, 7)
+    assert found.position_of(identity(ADD)) == RecordPosition(P0, 7)
 
 
 def test_what_the_dump_holds_and_what_the_ledger_has_settled_does_not_wait():

@@ -3,21 +3,21 @@
 from dataclasses import replace
 
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, SaveProgress
-from applier.model.position import Offset, Place
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
+from applier.model.position import Offset, RecordPosition
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, RejectedEvent
 from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, P1, Scenario, ddl, resolved, row
 
 
 def bad(offset, stream=P0):
-    return RejectedEvent(place=EventPlace(stream, Offset(offset), WHOLE_RECORD), error="broken")
+    return RejectedEvent(position=EventPosition(stream, Offset(offset), WHOLE_RECORD), error="broken")
 
 
 def read(scenario, *events):
     """Read what is planned; the rejected events are reported with the ranges that they lie in."""
     for range_id in scenario.coordinator.plan():
         report, _ = report_of(range_id, scenario.log[range_id.stream][range_id.start : range_id.end], scenario.coordinator.floor_ts)
-        mine = tuple(e for e in events if e.place.stream == range_id.stream and range_id.start <= e.place.offset < range_id.end)
+        mine = tuple(e for e in events if e.position.stream == range_id.stream and range_id.start <= e.position.offset < range_id.end)
         scenario.coordinator.report(replace(report, rejected_events=mine))
 
 
@@ -96,4 +96,4 @@ def test_a_ddl_names_the_place_of_its_first_arrival_in_its_lowest_stream():
     while not isinstance(step, ExecuteDdl):
         s.confirm(step)
         step = s.coordinator.next_step()
-    assert step.place == Place(P0, Offset(1))
+    assert step.position == RecordPosition(P0, Offset(1))

@@ -12,7 +12,7 @@ from applier.dataframe.position_columns import TopicColumns
 from applier.dataframe.reading import RangeRows, StreamReader
 from applier.dataframe.source import ChangelogSource
 from applier.model.errors import ConfigError, ProtocolError, SourceError
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.changefeed import ChangefeedKit
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.kafka.settings import KafkaSettings
@@ -21,14 +21,14 @@ from applier.sources.port import Record
 from applier.sources.ticdc.tso import physical_ms
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 
-PLACE = Place(Stream("feed", 3), Offset(8))
+PLACE = RecordPosition(Stream("feed", 3), Offset(8))
 NAMES = [name for name, _ in columns_of(TopicColumns())]
 TWO_KEYS = {"b": column(15, 10, "x\udcff"), "A": integer_key(2**63, t=8)}
 
 
 def rows(*events, decoder=OPEN_PROTOCOL, images=None, data=None, **more):
     key, value = data or record(*events)
-    maker = ChangelogRows(decoder=decoder, images=images or JsonImages(), places=TopicColumns(), **more)
+    maker = ChangelogRows(decoder=decoder, images=images or JsonImages(), positions=TopicColumns(), **more)
     return [dict(zip(NAMES, row, strict=True)) for row in maker.of(Record(PLACE.offset, key, value), PLACE)]
 
 

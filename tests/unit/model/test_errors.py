@@ -5,13 +5,13 @@ import pickle
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.model.remedy import Remedy
 
 
 @pytest.mark.parametrize("kind", ["version", "framing", "json"])
 def test_a_record_that_cannot_be_read_comes_with_a_remedy_also_through_pickle(kind):
-    error = ProtocolError.at(Place(Stream("feed", 1), Offset(7)), kind, "cannot be read", table="shop.t")
+    error = ProtocolError.at(RecordPosition(Stream("feed", 1), Offset(7)), kind, "cannot be read", table="shop.t")
     crossed = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (crossed.message, crossed.facts) == (error.message, error.facts)
     assert crossed.remedy == error.remedy != ""

@@ -2,13 +2,13 @@
 
 import pytest
 
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 
 
 def test_a_stream_is_read_as_it_is_written():
     stream = Stream("a/b", 12)
     assert Stream.parse(str(stream)) == stream
-    assert str(Place(stream, Offset(7))) == "a/b/12@7"
+    assert str(RecordPosition(stream, Offset(7))) == "a/b/12@7"
 
 
 @pytest.mark.parametrize("text", ["", "feed", "feed/", "/3", "feed/-1", "feed/x"])

@@ -288,7 +288,7 @@ def test_rows_with_and_without_a_key_in_one_segment_are_a_defect_of_the_caller()
 def test_a_row_that_is_too_large_is_refused_alone(make):
     rows = [make(5, number, text, shape=UNKEYED, offset=number) for number, text in enumerate(["a", "b" * 60, "c"])]
     found = planned(*rows, policy=QUARANTINE, dialect=Refusing(longest=50))
-    assert [one.place.offset for one in found if isinstance(one, RejectedEvent)] == [1]
+    assert [one.position.offset for one in found if isinstance(one, RejectedEvent)] == [1]
     assert [json.loads(one.text)[3] for one in found if isinstance(one, Statement)] == [[[0, "a"]], [[2, "c"]]]
 
 
@@ -299,7 +299,7 @@ def test_an_unreadable_row_is_quarantined_and_its_marker_stands_for_no_other_row
         put(7, 3, "c", shape=UNKEYED, offset=2, image=b""),
     ]
     found = planned(*rows, policy=QUARANTINE)
-    assert [one.place.offset for one in found if isinstance(one, RejectedEvent)] == [1]
+    assert [one.position.offset for one in found if isinstance(one, RejectedEvent)] == [1]
     assert [json.loads(one.text)[3] for one in found if isinstance(one, Statement)] == [[[1, "a"]]]
 
 
@@ -315,4 +315,4 @@ def test_traced_statements_carry_their_rows():
         for one in planned(put(5, 1, "a", shape=UNKEYED), gone(6, 2, "b", shape=UNKEYED, offset=1), policy=policy)
         if isinstance(one, Statement)
     ]
-    assert [[row.place.offset for row in one.source_rows.rows] for one in found] == [[1], [0]]
+    assert [[row.position.offset for row in one.source_rows.rows] for one in found] == [[1], [0]]

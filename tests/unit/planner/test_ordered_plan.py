@@ -128,7 +128,7 @@ def test_a_missing_table_stops():
 def test_each_statement_knows_its_row_where_refused_rows_are_looked_for():
     rows = [put(5, 1, 1, shape=PARENT), put(6, 2, 2, shape=PARENT, offset=9), gone(7, 1, 1, shape=PARENT)]
     statements = planned(packed(*rows), policy=TRACED)
-    assert [[event.place.offset for event in one.source_rows.rows] for one in statements] == [[0], [9], [0]]
+    assert [[event.position.offset for event in one.source_rows.rows] for one in statements] == [[0], [9], [0]]
 
 
 def test_a_row_that_cannot_be_read_is_quarantined_and_the_others_keep_their_order():

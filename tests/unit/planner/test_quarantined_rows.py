@@ -66,7 +66,7 @@ def test_an_unreadable_final_image_is_quarantined_and_no_older_version_is_writte
     )
     assert written(statements) == [["replace", "orders", ["id", "name"], [[2, "z"]]]]
     (event,) = rejected
-    assert str(event.place) == "feed/3@9#2"
+    assert str(event.position) == "feed/3@9#2"
     assert (event.schema, event.table, event.key, event.commit_ts) == ("shop", "orders", "id=1", 6)
     assert event.error.startswith("an image cannot be read [kind=json")
 
@@ -97,7 +97,7 @@ def test_a_row_that_is_too_large_is_quarantined_and_the_rest_is_written(rejected
     data = packed(*[put(10 + n, n, "x" * 99 if n in rejected else "x", offset=n) for n in range(9)])
     statements, found = planned(data, policy=REFUSED, dialect=Choosy(most=2, longest=50))
     assert [row[0] for text in written(statements) for row in text[3]] == [n for n in range(9) if n not in rejected]
-    assert {event.place.offset for event in found} == rejected
+    assert {event.position.offset for event in found} == rejected
     assert all(one.min_ts <= one.max_ts < 19 for one in statements)
 
 
@@ -137,7 +137,7 @@ def test_a_row_of_a_rekeyed_table_whose_key_cannot_be_read_is_quarantined():
     )
     statements, rejected = planned(data, policy=UNREADABLE, tables=(table,), rekeyed={ORDERS: ("id",)})
     assert written(statements) == [["replace", "orders", ["id", "code"], [[1, 70]]]]
-    assert [(event.place.offset, event.key) for event in rejected] == [(3, "code=70")]
+    assert [(event.position.offset, event.key) for event in rejected] == [(3, "code=70")]
 
 
 def test_a_rekeyed_row_is_described_by_the_key_of_the_sink():
@@ -179,7 +179,7 @@ def test_texts_and_rows_of_traced_statements_stay_together_when_rows_are_quarant
     data = packed(*[put(10 + n, n, "x" * 99 if n == 2 else "x", offset=n, image=RUBBISH if n == 4 else None) for n in range(7)])
     policy = QuarantinePolicy(unreadable=True, refused=True, trace_rows=True)
     statements, rejected = planned(data, policy=policy, dialect=Choosy(most=3, longest=50))
-    assert [event.place.offset for event in rejected] == [2, 4]
+    assert [event.position.offset for event in rejected] == [2, 4]
     for one in (single for statement in statements for single in halved(statement)):
         assert one.source_rows.rows[0].key == f"id={json.loads(one.text)[3][0][0]}"
 

@@ -39,7 +39,7 @@ def planned(
 
 
 def offsets(rejected: Sequence[RejectedEvent]) -> list[int]:
-    return sorted(event.place.offset for event in rejected)
+    return sorted(event.position.offset for event in rejected)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])
@@ -86,8 +86,8 @@ def test_statements_that_must_know_their_rows_know_all_events_that_a_row_consist
     assert reading.reading is not None
     replaces = [*(one for one in statements if one.phase is Phase.REPLACE), *reading.reading.replaces({0: ["kept"]}, refuse)]
     sources = [one.source_rows for one in replaces]
-    assert [[event.place.offset for event in source.rows] for source in sources if source] == [[1], [3]]
-    assert [[event.place.offset for events in source.earlier for event in events] for source in sources if source] == [[0], [2]]
+    assert [[event.position.offset for event in source.rows] for source in sources if source] == [[1], [3]]
+    assert [[event.position.offset for events in source.earlier for event in events] for source in sources if source] == [[0], [2]]
     (half,) = [half for source in sources if source for half in source.halves() if source is sources[0]]
     assert half.source_rows is not None
     assert half.source_rows.earlier == sources[0].earlier
@@ -103,5 +103,5 @@ def test_a_value_that_the_database_cannot_show_is_refused_with_its_column() -> N
     assert statement.reading is not None
     assert list(statement.reading.replaces({0: [None, None]}, lambda *arguments: refused.append(arguments))) == []
     ((events, key, error),) = refused
-    assert ([event.place for event in events], key) == ([(Stream("feed", 3), 4, 0)], ("id",))
+    assert ([event.position for event in events], key) == ([(Stream("feed", 3), 4, 0)], ("id",))
     assert error.facts["column"] == "b"

@@ -8,7 +8,7 @@ import pytest
 from applier.model.errors import NeedsOperator
 from applier.model.position import Offset, StreamPosition, Ts
 from applier.model.range_report import RangeId
-from applier.model.rejected_event import EventPlace
+from applier.model.rejected_event import EventPosition
 from applier.replica.quarantine_retry import QuarantinedRow, refuse_later_events
 from applier.sources.open_protocol.decoder import OpenProtocolDecoder
 from applier.sources.port import Record
@@ -16,7 +16,7 @@ from tests.builders.handwritten import KEY, ONE, log_of, row
 from tests.builders.wire import column
 from tests.rig.fake_source import FakeSource
 
-PLACE = EventPlace(ONE, Offset(0), 0)
+PLACE = EventPosition(ONE, Offset(0), 0)
 APPLIED = {ONE: StreamPosition(next_offset=Offset(2), resolved_ts=Ts(0))}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused
 from applier.model.position import Offset, Stream, Ts
-from applier.model.rejected_event import MAX_QUARANTINED, EventPlace, RejectedEvent
+from applier.model.rejected_event import MAX_QUARANTINED, EventPosition, RejectedEvent
 from applier.planner.port import Phase, StatementRows
 from applier.sinks.quarantine import Quarantined
 from applier.sinks.write_transaction import RefusedRows
@@ -46,7 +46,9 @@ class Database:
 
 def statement_of(number):
     rows = tuple(
-        RejectedEvent(place=EventPlace(Stream("feed", 0), Offset(n), 0), error="", schema="shop", table="orders", commit_ts=Ts(10 + n))
+        RejectedEvent(
+            position=EventPosition(Stream("feed", 0), Offset(n), 0), error="", schema="shop", table="orders", commit_ts=Ts(10 + n)
+        )
         for n in range(number)
     )
     texts = tuple(f"({n},{n})" for n in range(number))
@@ -70,7 +72,7 @@ def test_exactly_the_refused_rows_are_found(refused):
     refused_rows = database.refused_rows()
     assert refused_rows.run(statement_of(64)) == 64 - len(refused)
     assert database.rows == [n for n in range(64) if n not in refused]
-    assert [row.place.offset for row in refused_rows.refused] == sorted(refused)
+    assert [row.position.offset for row in refused_rows.refused] == sorted(refused)
     assert {row.error for row in refused_rows.refused} <= {"too long [column=name]"}
 
 

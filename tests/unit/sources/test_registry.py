@@ -107,7 +107,7 @@ def test_a_kit_refuses_the_positions_of_another_kind():
     with pytest.raises(ConfigError, match="the source is Kafka"):
         kit(TOPICS).ts("b.000001:4", None)
     with pytest.raises(ConfigError, match="the source is Kafka"):
-        kit(TOPICS).place("b.000001:4", None, None)
+        kit(TOPICS).record_position("b.000001:4", None, None)
     with pytest.raises(ConfigError, match="--ts is for topics"):
         kit(BINLOG).records(AskedRecords(ts=Ts(458173202432000001)))
     with pytest.raises(ConfigError, match="--start-ts is for topics"):

@@ -4,7 +4,7 @@ import pytest
 
 from applier.model.errors import SourceError
 from applier.model.position import Offset, Stream
-from applier.model.rejected_event import WHOLE_RECORD, EventPlace, RejectedEvent
+from applier.model.rejected_event import WHOLE_RECORD, EventPosition, RejectedEvent
 from applier.sources.port import Record
 from applier.tasks.write import RecordFetcher
 
@@ -26,7 +26,7 @@ class PartReader:
 
 
 def event(offset, index):
-    return RejectedEvent(place=EventPlace(STREAM, Offset(offset), index), error="")
+    return RejectedEvent(position=EventPosition(STREAM, Offset(offset), index), error="")
 
 
 def test_each_event_gets_the_part_that_holds_it_and_each_part_is_read_once():

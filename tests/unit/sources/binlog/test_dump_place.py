@@ -67,5 +67,5 @@ def test_gtids_behind_a_large_dump_and_a_compressed_dump_are_read(tmp_path):
 @pytest.mark.parametrize("text", ["", "INSERT INTO t VALUES ('CHANGE MASTER TO MASTER_LOG_FILE=''x.1''');\n"])
 def test_a_dump_without_a_place_is_refused(text, tmp_path):
     (tmp_path / "dump.sql").write_text(text)
-    with pytest.raises(ConfigError, match="does not say at which place"):
+    with pytest.raises(ConfigError, match="does not say at which position"):
         position_of_dump(str(tmp_path / "dump.sql"))

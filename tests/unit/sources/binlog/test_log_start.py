@@ -250,7 +250,7 @@ class VanishingServer(MemoryServer):
     def open_feed(self, base_name, place):
         if self.then is not None:
             (self.log, self.first), self.then = ([list(file) for file in self.then], self.purged_then + 1), None
-            raise SourceError("the server has no binlog from this place on", kind=FailureKind.PURGED)
+            raise SourceError("the server has no binlog from this position on", kind=FailureKind.PURGED)
         return super().open_feed(base_name, place)
 
 

@@ -135,7 +135,7 @@ def test_rows_of_a_prepared_transaction_are_read_from_the_sink_when_the_server_h
     assert rows_of(places, store, [(middle, log.place)], LOG) == expected
     assert store.reads == 1
     store.kept.clear()
-    with pytest.raises(SourceError, match="has no binlog from this place on"):
+    with pytest.raises(SourceError, match="has no binlog from this position on"):
         rows_of(places, store, [(middle, log.place)], LOG)
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.model.errors import ProtocolError, SourceError
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.model.range_report import RangeId
 from applier.sources.binlog import content, event_stream, reader
 from applier.sources.binlog import event as kinds
@@ -210,7 +210,7 @@ def test_an_incident_is_given_as_a_statement(log, serve):
     incident, _ = read([(start, log.place)])
     assert (incident[1], incident[3][4]) == (PartKind.QUERY, kinds.INCIDENT)
     with pytest.raises(ProtocolError, match="changes are missing"):
-        BINLOG.events(record_of(incident), Place(STREAM, start))
+        BINLOG.events(record_of(incident), RecordPosition(STREAM, start))
 
 
 def record_of(found):
@@ -226,7 +226,7 @@ def test_load_data_as_a_statement_is_refused_as_other_statements_are(log, serve)
     serve(log)
     found, _ = read([(start, log.place)])
     with pytest.raises(ProtocolError, match="is in the binlog as a statement"):
-        BINLOG.events(record_of(found), Place(STREAM, start))
+        BINLOG.events(record_of(found), RecordPosition(STREAM, start))
 
 
 def prepared_and_committed(log):

@@ -8,7 +8,7 @@ import pytest
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
 from applier.model.events import MARKER_IMAGE, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
-from applier.model.position import Place
+from applier.model.position import RecordPosition
 from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog import image_code
 from applier.sources.binlog import image_code as row_code
@@ -24,7 +24,7 @@ from applier.sources.port import EventHead, PlacedEvent, PlacedRows, Record, Unp
 
 RECORDS = [json.loads(line) for line in Path("tests/data/binlog/rows.jsonl").read_text().splitlines()]
 OFFSET, TS = 1 << 32 | 4, 1 << 32 | 999
-PLACE = Place(STREAM, OFFSET)
+PLACE = RecordPosition(STREAM, OFFSET)
 
 
 def record_of(one, value=None, kind=PartKind.ROWS):

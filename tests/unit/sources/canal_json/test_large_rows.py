@@ -10,14 +10,14 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.events import RowEvent, RowKind, RowOperation
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.canal_json import CanalJsonDecoder
 from applier.sources.port import PlacedRows, Record
 from applier.sources.ticdc.large_row import WholeRowSources
 from tests.builders.canal_json import TS, dump, row, watermark
 
 STREAM = Stream("changefeed", 0)
-PLACE = Place(STREAM, Offset(4))
+PLACE = RecordPosition(STREAM, Offset(4))
 LOCATION = "s3://bucket/dir/1.json"
 WHOLE = {"a": ("varchar", "aa"), "b": ("blob", "\xff"), "n": ("int", "5")}
 KEY = {"a": ("varchar", "aa")}

@@ -11,7 +11,7 @@ import pytest
 from applier.ddl import ddl_type_name
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind, RowOperation
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources import unknown_member
 from applier.sources.canal_json import CANAL_JSON
 from applier.sources.open_protocol import decode_record
@@ -20,7 +20,7 @@ from tests.builders.canal_json import TS, ddl, dump, row, watermark
 from tests.builders.wire import VERSION
 
 STREAM = Stream("changefeed", 3)
-PLACE = Place(STREAM, Offset(7))
+PLACE = RecordPosition(STREAM, Offset(7))
 WIDE = {
     "id": ("bigint", "1"),
     "n": ("int unsigned", "4294967295"),

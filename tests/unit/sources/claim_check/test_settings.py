@@ -32,8 +32,8 @@ def test_a_storage_is_named_as_ticdc_names_it(storage, protocol, root, container
         ("large", "is not an absolute path"),
         ("file://large", "is not an absolute path"),
         ("s3://", "names no bucket"),
-        ("s3://bucket/a?access-key=AKIA&secret-access-key=hush", "holds more than a place"),
-        ("s3://key:hush@bucket/a", "holds more than a place"),
+        ("s3://bucket/a?access-key=AKIA&secret-access-key=hush", "holds more than a location"),
+        ("s3://key:hush@bucket/a", "holds more than a location"),
         ("simplecache::s3://bucket/a", "chains several filesystems ('::')"),
     ],
 )

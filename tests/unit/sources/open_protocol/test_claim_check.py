@@ -5,12 +5,12 @@ from base64 import b64encode
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.open_protocol import decode_record, read_claim_check
 from tests.builders.wire import TS, dump, head, integer_key, record, text
 
 LOCATION = "s3://bucket/prefix/x.json"
-PLACE = Place(Stream("changefeed", 0), Offset(5))
+PLACE = RecordPosition(Stream("changefeed", 0), Offset(5))
 HANDLE, WHOLE = {"id": integer_key(1)}, {"id": integer_key(1), "body": text("long")}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.column_flags import shape_of
 from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder, row_run
 from applier.sources.open_protocol import row_run as row_head
@@ -16,7 +16,7 @@ from tests.builders.wire import TS, column, dump, head, integer_key, record, tex
 from tests.rig.placing import assert_faces_agree, place_record
 
 STREAM = Stream("changefeed", 2)
-PLACE = Place(STREAM, Offset(9))
+PLACE = RecordPosition(STREAM, Offset(9))
 
 
 def place(*events, placer=None):

@@ -5,7 +5,7 @@ import pytest
 from applier.model.errors import ProtocolError
 from applier.model.event_json import event_to_json
 from applier.model.events import RowEvent
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.open_protocol import OpenProtocolPlacer, decode_record, read_claim_check
 from tests.builders.wire import FULL_VECTORS, read_vectors
 from tests.rig.placing import assert_faces_agree
@@ -19,7 +19,7 @@ KIND_DIFFERS = {  # the word is a hint for the first thing wrong; these bytes ha
     "malformed/value_bigint_5000_digits": "json",
     "malformed/compression_snappy_length_only": "json",
 }
-PLACE = Place(Stream("changefeed", 3), Offset(77))
+PLACE = RecordPosition(Stream("changefeed", 3), Offset(77))
 VECTORS = read_vectors()
 WELL_FORMED = [vector for vector in VECTORS if not vector.is_malformed]
 MALFORMED = [vector for vector in VECTORS if vector.is_malformed]

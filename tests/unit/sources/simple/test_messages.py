@@ -12,7 +12,7 @@ import pytest
 
 from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, ResolvedEvent, RowEvent
-from applier.model.position import Offset, Place, Stream
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.port import Record
 from applier.sources.simple import SimpleDecoder
 from applier.sources.simple.avro import nearest_float32
@@ -20,7 +20,7 @@ from applier.sources.simple.image_code import AVRO
 from tests.builders.simple_wire import TS, bootstrap, column, ddl, dump, order, row, schema, watermark
 from tests.rig.simple_placing import STREAM, KnownLog, decoder_of, placed
 
-PLACE = Place(STREAM, Offset(9))
+PLACE = RecordPosition(STREAM, Offset(9))
 AVRO_VECTORS = json.loads((Path(__file__).parents[3] / "data" / "simple_avro.json").read_text(encoding="utf-8"))
 """Written by fastavro 1.13 by the schema of the reference."""
 BY_NAME = {vector["name"]: vector for vector in AVRO_VECTORS}
@@ -28,7 +28,7 @@ LOG = [b64decode(BY_NAME["bootstrap"]["value_b64"])]
 
 
 def events(value, *before, key=None):
-    return decoder_of(*before, value).events(Record(Offset(len(before)), key, value), Place(STREAM, Offset(len(before))))
+    return decoder_of(*before, value).events(Record(Offset(len(before)), key, value), RecordPosition(STREAM, Offset(len(before))))
 
 
 def refused(value, *before, key=None):

@@ -10,7 +10,7 @@ import pytest
 from applier.config import load_config
 from applier.model.errors import ProtocolError
 from applier.model.events import MARKER_IMAGE, LeftOutTable, PlacedRow, RowKind, RowOperation, TableName
-from applier.model.position import Offset, Place
+from applier.model.position import Offset, RecordPosition
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.port import Record, Unplaced
 from applier.sources.row_key import decode_key
@@ -161,7 +161,7 @@ def test_a_timestamp_must_name_the_zone_that_is_configured(encoding, zone, confi
     ways = (
         lambda: place_records(placer, [one]),
         lambda: place_records(placer, [one]),
-        lambda: decoder.events(one, Place(STREAM, Offset(1))),
+        lambda: decoder.events(one, RecordPosition(STREAM, Offset(1))),
     )
     for read in ways:
         if is_read:
