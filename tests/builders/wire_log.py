@@ -53,6 +53,11 @@ class WireLog:
         streams = [self._streams[partition] for partition in partitions] or self._streams
         self._write(streams, self._wire.watermark(Ts(ts), BUILT_MS))
 
+    def place_of_last(self) -> tuple[str, int, int]:
+        """Return the topic, the partition and the offset of the last record."""
+        stream = self.records[-1].stream
+        return *stream, sum(record.stream == stream for record in self.records) - 1
+
     def damage_last(self) -> None:
         """Cut off the end of the last record."""
         last = self.records[-1]

@@ -1,23 +1,27 @@
 """Tables without a key, read and counted as a replica does it, without an engine and a sink: a random history takes 0.1 s instead of 3."""
 
-import json
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import NamedTuple, Self
+from uuid import uuid4
 
 from applier.demo.simulator.producer import LogRecord
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.events import FoldedName, ResolvedEvent, RowKind, Shape
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
 from applier.model.range_report import RangeId
 from applier.planner.column_match import Origin
 from applier.planner.keyless import EqualRows, Image, KeylessRows, counted_rows, net_rows
 from applier.replica.segment_writer import PartitionGrowth, RepeatLog
-from applier.sources.open_protocol import OpenProtocolPlacer
-from applier.sources.port import PlacedRows, Record
+from applier.selection import EVERYTHING
+from applier.sources.formats import FORMATS
+from applier.sources.port import Decoder, LogDecoder, PlacedRows, Record
+from applier.sources.ticdc.large_row import REFUSED
 from applier.sources.ticdc.tso import later_by
 from applier.tasks.range_summary import RangeSummary
+from tests.rig.fake_source import MemoryLog
 
 
 class ReadRow(NamedTuple):
@@ -34,10 +38,17 @@ class Log:
     """A producer's log by streams. ``held``: of each record the greatest checkpoint at which a restart needs it.
 
     ``growth`` tells the numbers of partitions so far. ``shown``: how much of each stream can be seen, empty ones too: all of it, or
-    with ``hidden`` what ``advance`` has shown.
+    with ``hidden`` what ``advance`` has shown. ``decoder``: of its format.
     """
 
-    def __init__(self, records: Iterable[LogRecord], growth: Mapping[str, int] | None = None, *, hidden: bool = False) -> None:
+    def __init__(
+        self,
+        records: Iterable[LogRecord],
+        growth: Mapping[str, int] | None = None,
+        *,
+        hidden: bool = False,
+        protocol: str = WireFormat.OPEN_PROTOCOL.protocol,
+    ) -> None:
         self.records: dict[Stream, list[Record]] = defaultdict(list)
         self._order: list[tuple[Stream, int]] = []
         self._times: dict[Stream, list[int]] = defaultdict(list)
@@ -50,8 +61,20 @@ class Log:
         self.shown: Counter[Stream] = Counter()
         if not hidden:
             self.advance(len(self._order))
-        self.held = {stream: [_held(stream, record) for record in records] for stream, records in self.records.items()}
         self.ends = {stream: len(records) for stream, records in self.records.items()}
+        self.decoder = self._decoder(protocol)
+        self.held = {stream: [self._held(stream, record) for record in records] for stream, records in self.records.items()}
+
+    def _decoder(self, protocol: str) -> Decoder:
+        decoder = FORMATS[protocol](REFUSED, EVERYTHING)
+        if not isinstance(decoder, LogDecoder):
+            return decoder
+        extents = {stream: PartitionExtent(Offset(0), Offset(end)) for stream, end in self.ends.items()}
+        return decoder.in_log(MemoryLog(records=self.records, earliest={}, log_name=uuid4().hex, extents=extents))
+
+    def _held(self, stream: Stream, record: Record) -> int:
+        placed = [item for _, item in self.decoder.placer(stream).place_each(*record)]
+        return max((item.ts - 1 if isinstance(item, ResolvedEvent) else item.commit_ts for item in placed), default=0)
 
     @property
     def is_shown(self) -> bool:
@@ -76,11 +99,6 @@ class Log:
 
     def first_needed(self, stream: Stream, checkpoint_ts: int) -> int:
         return next((offset for offset, held in enumerate(self.held[stream]) if held >= checkpoint_ts), self.ends[stream])
-
-
-def _held(stream: Stream, record: Record) -> int:
-    placed = [item for _, item in OpenProtocolPlacer(stream).place_each(*record)]
-    return max((item.ts - 1 if isinstance(item, ResolvedEvent) else item.commit_ts for item in placed), default=0)
 
 
 class Reading:
@@ -123,9 +141,9 @@ class Reading:
         start, end = state.prefix, max(state.prefix, min(state.prefix + records, state.end))
         state.prefix = end
         summary = RangeSummary(RangeId(stream, Offset(start), Offset(end)), self.checkpoint_ts, (), {}, notes_repeats=True)
-        for placed in OpenProtocolPlacer(stream).place_all(self._log.records[stream][start:end]):
+        for placed in self._log.decoder.placer(stream).place_all(self._log.records[stream][start:end]):
             if isinstance(placed, PlacedRows):
-                self.rows += _read_rows(stream, summary.add_rows(placed)[0])
+                self.rows += _read_rows(stream, summary.add_rows(placed)[0], self._log.decoder)
             else:
                 summary.add_event(placed.offset, placed.index, placed.event)
         report = summary.report()
@@ -152,17 +170,15 @@ class Reading:
         self.rows = [row for row in self.rows if row.commit_ts > upto_ts]
 
 
-def _read_rows(stream: Stream, rows: PlacedRows) -> Iterator[ReadRow]:
+def _read_rows(stream: Stream, rows: PlacedRows, decoder: Decoder) -> Iterator[ReadRow]:
     for number, commit_ts, kind, offset, index, image in zip(
         rows.shape, rows.commit_ts, rows.kind, rows.offset, rows.index, rows.image, strict=True
     ):
         shape = rows.shapes[number]
         if not shape.handle_key:
-            yield ReadRow(stream, offset, index, commit_ts, kind, shape, _image(image))
-
-
-def _image(image: bytes) -> Image:
-    return tuple(f"{name} {column['v']!r}" for name, column in sorted(json.loads(image, parse_float=str).items()))
+            values = decoder.image_decoder(shape)(image)
+            named = sorted((column.name, repr(value)) for column, value in zip(shape.columns, values, strict=True))
+            yield ReadRow(stream, offset, index, commit_ts, kind, shape, tuple(f"{name} {value}" for name, value in named))
 
 
 def changes_of(log: Log) -> dict[FoldedName, dict[int, Counter[Image]]]:

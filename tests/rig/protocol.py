@@ -34,9 +34,9 @@ def form_of(seed: int) -> WireFormat:
     return random.Random(f"format {seed}").choices(forms, [SHARES[form] for form in forms])[0]
 
 
-def in_format(options: ProducerOptions) -> ProducerOptions:
-    """Return the options of a changefeed that writes the format of its seed."""
-    form = form_of(options.seed)
+def in_format(options: ProducerOptions, form: WireFormat | None = None) -> ProducerOptions:
+    """Return the options of a changefeed that writes ``form``, or the format of its seed."""
+    form = form or form_of(options.seed)
     return options if form is WireFormat.OPEN_PROTOCOL else options.written_as(form)
 
 
