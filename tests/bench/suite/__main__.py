@@ -20,6 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from applier.demo.simulator.wire_format import WireFormat
 from tests.bench.binlog import __main__ as binlog
 from tests.bench.suite import backlog, floor, live
 from tests.bench.suite.backlog import RunOptions
@@ -32,6 +33,9 @@ from tests.bench.suite.topic import prepare
 from tests.bench.suite.workload import WORKLOADS, Workload
 
 LIVE_NAME = "E"
+LIVE_FORMS = {LIVE_NAME: WireFormat.OPEN_PROTOCOL} | {
+    f"{LIVE_NAME}-{form}": form for form in WireFormat if form is not WireFormat.OPEN_PROTOCOL
+}
 BINLOG = "binlog"
 """The first word of a call that measures the other source."""
 CONNECTIONS = (1, 2)
@@ -66,7 +70,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     if given[:1] == [BINLOG]:
         return binlog.arguments(given[1:])
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", help=f"{', '.join(WORKLOADS)}, {LIVE_NAME} (default: all)")
+    parser.add_argument("workloads", nargs="*", help=f"{', '.join([*WORKLOADS, *LIVE_FORMS])} (default: all, of the last ones {LIVE_NAME})")
     parser.add_argument("--rows", type=numbers, default=[], help="rows of a backlog (default: each workload's own)")
     parser.add_argument("--runs", type=int, default=1, help="repetitions; the figures are their medians")
     parser.add_argument("--bulk-load", type=lambda text: text.split(","), default=[None], help="off,auto (default: the version's own)")
@@ -87,7 +91,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     chosen = parser.parse_args(given)
     if chosen.short:
         chosen = argparse.Namespace(**vars(parser.parse_args(SHORT)) | {"short": True, "json": chosen.json, "keep_as": chosen.keep_as})
-    if unknown := [name for name in chosen.workloads if name not in {*WORKLOADS, LIVE_NAME}]:
+    if unknown := [name for name in chosen.workloads if name not in {*WORKLOADS, *LIVE_FORMS}]:
         parser.error(f"no such workload: {', '.join(unknown)}")
     chosen.workloads = chosen.workloads or [*WORKLOADS, LIVE_NAME]
     return chosen
@@ -103,8 +107,8 @@ class Bench:
     def run(self) -> None:
         """Measure all cases that were chosen."""
         for name in self._chosen.workloads:
-            if name == LIVE_NAME:
-                self._live()
+            if name in LIVE_FORMS:
+                self._live(name)
             else:
                 for rows in self._chosen.rows or [WORKLOADS[name].rows]:
                     self._backlog(WORKLOADS[name], rows)
@@ -147,18 +151,23 @@ class Bench:
                 RunOptions(master=chosen.master, executors=executors, bulk_load=found, memory_mib=chosen.memory_limit, writers=writers),
             )
 
-    def _live(self) -> None:
+    def _live(self, name: str) -> None:
         chosen = self._chosen
         for partitions, rate in product(chosen.partitions, chosen.rate):
-            print(f"\n## {LIVE_NAME}: {rate:,} rows/s on {partitions} partitions\n", flush=True)
+            print(f"\n## {name}: {rate:,} rows/s on {partitions} partitions\n", flush=True)
             options = live.LiveOptions(
-                rows_per_s=rate, partitions=partitions, seconds=chosen.seconds, warm_up_s=chosen.warm_up, idle_s=chosen.idle
+                rows_per_s=rate,
+                partitions=partitions,
+                seconds=chosen.seconds,
+                warm_up_s=chosen.warm_up,
+                idle_s=chosen.idle,
+                form=LIVE_FORMS[name],
             )
             runs: list[list[dict[str, Any]]] = [[] for _ in self._checkouts]
             for _, (place, checkout) in product(range(chosen.runs), enumerate(self._checkouts)):
                 run = RunOptions(master=chosen.master, bulk_load=chosen.bulk_load[0])
                 runs[place].append(live.measure(self._servers, checkout, options, run))
-            case = {"kind": "live", "workload": LIVE_NAME, "rows_per_s": rate, "partitions": partitions}
+            case = {"kind": "live", "workload": name, "rows_per_s": rate, "partitions": partitions}
             named = zip(self._checkouts, runs, strict=True)
             print(table(LIVE, [self._report.add(case | {"version": checkout.name}, found) for checkout, found in named]), flush=True)
 

@@ -103,6 +103,11 @@ def write_config(
     return path
 
 
+def named_protocol(form: WireFormat) -> str:
+    """Return the protocol as a configuration names it; "" for the one that older checkouts know only."""
+    return "" if form is WireFormat.OPEN_PROTOCOL else form.protocol
+
+
 @contextmanager
 def on_cluster(config: Path, python: str, executors: int) -> Iterator[tuple[int, ...]]:
     """Run a standalone cluster of so many executors of one core, name it in ``config``, and yield its processes; 0: none."""
@@ -121,7 +126,7 @@ def measure(servers: Servers, workload: Workload, rows: int, topic: str, checkou
     with TemporaryDirectory(prefix="applier-bench.") as name, Sink(servers.database) as sink, ExitStack() as processes:
         directory = Path(name)
         # An older checkout does not know the setting.
-        protocol = "" if workload.form is WireFormat.OPEN_PROTOCOL else workload.form.protocol
+        protocol = named_protocol(workload.form)
         config = write_config(directory, servers, topic, checkout, options, dispatcher=workload.dispatcher, protocol=protocol)
         sink.clear(workload.tables)
         cluster = processes.enter_context(on_cluster(config, checkout.python, options.executors))

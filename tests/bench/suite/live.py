@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
 
-from tests.bench.suite.backlog import RunOptions, write_config
+from applier.demo.simulator.wire_format import WireFormat
+from tests.bench.suite.backlog import RunOptions, named_protocol, write_config
 from tests.bench.suite.checkout import ROOT, Checkout
 from tests.bench.suite.process_cpu import TreeUse, of_process, server_process
 from tests.bench.suite.rows import orders
@@ -32,20 +33,21 @@ GROWTH_S = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOptions:
-    """``warm_up_s``: before anything is measured; ``idle_s``: how long resolved events alone are looked at afterwards."""
+    """``warm_up_s``: before anything is measured; ``idle_s``: how long watermarks alone are looked at then; ``form``: of the topic."""
 
     rows_per_s: int = 1000
     partitions: int = 4
     seconds: float = 60
     warm_up_s: float = 20
     idle_s: float = 20
+    form: WireFormat = WireFormat.OPEN_PROTOCOL
 
 
 class _Feed:
     """The feeder's process. ``appended``: timestamp of a resolved event -> when it was appended, and the rows so far."""
 
     def __init__(self, servers: Servers, topic: str, options: LiveOptions) -> None:
-        arguments = (servers.kafka, topic, str(options.partitions), str(options.rows_per_s))
+        arguments = (servers.kafka, topic, str(options.partitions), str(options.rows_per_s), str(options.form))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.suite.feeder", *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -82,7 +84,7 @@ def measure(servers: Servers, checkout: Checkout, options: LiveOptions, run: Run
     kafka.create_topic(topic, options.partitions, message_timestamp_type="LogAppendTime")
     try:
         with TemporaryDirectory(prefix="applier-bench.") as name, Sink(servers.database) as sink:
-            config = write_config(Path(name), servers, topic, checkout, run)
+            config = write_config(Path(name), servers, topic, checkout, run, protocol=named_protocol(options.form))
             sink.clear([orders()])
             with _Feed(servers, topic, options) as feed, _daemon(checkout, config) as process, TreeUse(process.pid) as use:
                 return _follow(servers, sink, process, feed, use, options)
