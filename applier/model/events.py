@@ -151,6 +151,11 @@ class Shape(NamedTuple):
         """Whether the format does not tell which columns are the key, or that there is none."""
         return self.keys.handle is None
 
+    @property
+    def tells_generated(self) -> bool:
+        """Whether the format tells which columns upstream computes."""
+        return not self.columns or self.columns[0].is_generated is not None
+
     def key_alone(self) -> "Shape":
         """Return the shape of images that hold the handle key alone."""
         return self._replace(columns=self.handle_key)

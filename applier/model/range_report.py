@@ -73,7 +73,8 @@ class TableRows(NamedTuple):
     whose values are bytes and not text. ``min_ts``/``max_ts`` bound the commit_ts of these rows; ``first_offset`` in ``stream`` is the
     position to name in a message. ``placeholders``: how many of them are read from upstream before they are written, and then take far more
     than in the cache. ``routed_from``: upstream's name, where it is another one. ``hides_actions``: as in ``Shape``, of any of them.
-    ``tells_indexes``: their format names the members of unique indexes (``KnownKeys.unique``).
+    ``tells_indexes``: their format names the members of unique indexes (``KnownKeys.unique``). ``tells_generated``: it tells which columns
+    upstream computes.
     """
 
     name: TableName
@@ -91,6 +92,7 @@ class TableRows(NamedTuple):
     routed_from: TableName | None = None
     hides_actions: bool = False
     tells_indexes: bool = True
+    tells_generated: bool = True
 
     @property
     def upstream_name(self) -> TableName:

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl, touches
 from applier.ddl.charset import with_tidb_collations
-from applier.ddl.generated import Unportable
+from applier.ddl.generated import Unportable, defines_generated
 from applier.ddl.parser import parse_or_none
 from applier.ddl.stated_keys import unique_keys_of
 from applier.ddl.table_draft import defined_columns
@@ -337,6 +337,10 @@ class Evidence:
         # CREATE TABLE … LIKE and … SELECT do not show their columns.
         return False if any(isinstance(tree.node, CreateTableStatement) and tree.node.elements for tree in trees) else None
 
+    def explains_generated(self, table: FoldedName) -> bool:
+        """Return whether a statement about the table makes a generated column."""
+        return any(defines_generated(ddl.query) for ddl in self._about(table, with_schema=False))
+
     def explains_view(self, table: FoldedName) -> bool:
         """Return whether the last statement that gave something this name made a view."""
         made = [statement.kind for ddl in self._by_name.get(table, ()) if (statement := parse_ddl(ddl)) and table in _given(statement)]
@@ -455,7 +459,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 # --- upstream --------------------------------------------------------------------------------------------------------
 # Upstream's own tables, where the source can ask for them: what its events do not show. Statements that are older than the replica, too.
 #
-# They are asked as they are now, which is later than the rows that are applied. So they explain a difference, and never make one.
+# They are asked as they are now, which is later than the rows that are applied. So they explain a difference. They make one only where the
+# rows do not tell which columns upstream computes, and no statement of upstream has made the sink's generated column.
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,6 +471,8 @@ class UpstreamKeys:
     """Columns of each unique index, by its name; expressions are skipped."""
     collations: Mapping[str, str] = field(default_factory=dict)
     """By column."""
+    plain_columns: frozenset[str] = frozenset()
+    """Columns that upstream does not compute; none where the rows of the source tell it."""
 
 
 class ListedTables(NamedTuple):

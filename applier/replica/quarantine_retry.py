@@ -355,6 +355,7 @@ def _reported(row: QuarantinedRow, stream: Stream) -> TableRows:
         unique_columns=unique_names(shape),
         hides_actions=shape.hides_actions,
         tells_indexes=shape.keys.unique is not None,
+        tells_generated=shape.tells_generated,
     )
 
 

@@ -224,6 +224,12 @@ class TableGuard:
         """Return whether the operator accepts that the sink computes columns of this table itself."""
         return self._accept.accepts(table, DifferenceKind.GENERATED)
 
+    def plain_upstream(self, table: FoldedName) -> frozenset[str]:
+        """Return the columns that upstream does not compute, unless upstream's statements made the generated columns of the sink."""
+        if self._upstream is None or self._statements().explains_generated(table):
+            return frozenset()
+        return self._upstream_table(table).plain_columns
+
     def has_left(self, table: FoldedName, there: FoldedName) -> bool:
         """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is skipped."""
         return self._statements().has_left(table, there)
@@ -405,6 +411,14 @@ class SinkTables:
             table = replace(table, unique_indexes=())
         if self._guard.accepts_generated(folded):
             table = replace(table, columns=tuple(replace(column, computes_otherwise=False) for column in table.columns))
+        elif not rows.tells_generated and any(column.generated for column in table.columns):
+            # The sink would compute a value of its own instead of each that comes.
+            plain = self._guard.plain_upstream(folded)
+            lost = [column.generated and column.name.casefold() in plain for column in table.columns]
+            columns = zip(table.columns, lost, strict=True)
+            table = replace(
+                table, columns=tuple(replace(column, computes_otherwise=True) if is_lost else column for column, is_lost in columns)
+            )
         if not rows.tells_indexes:
             # At once, for all of its indexes: otherwise each index of each table would cost one more preparation of a segment.
             key = frozenset(rows.handle_key or ())

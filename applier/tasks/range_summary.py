@@ -423,6 +423,7 @@ def _table_rows(table: TableSummary, stream: Stream) -> TableRows:
         shape.routed_from,
         shape.hides_actions,
         shape.keys.unique is not None,
+        shape.tells_generated,
     )
 
 

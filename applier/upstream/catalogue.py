@@ -1,9 +1,10 @@
-"""Upstream's unique keys and collations, asked of TiDB where its records do not show them (canal-json).
+"""Upstream's unique keys, collations and plain columns, asked of TiDB where its records do not show them (canal-json, simple).
 
 What is asked is the present: a replica that is behind may be told of an index that its rows do not have yet. So a statement that has run
-in the sink comes first, and upstream is asked only where the check of tables would stop the replica.
+in the sink comes first, and upstream is asked only where that does not answer.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -19,9 +20,10 @@ from applier.upstream.tables import TidbTables
 
 _TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
 _INDEXES: Final = INDEX_PARTS._replace(columns="TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME", condition="NON_UNIQUE = 0")
-_COLLATIONS: Final = COLUMNS._replace(
-    columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLLATION_NAME", condition="COLLATION_NAME IS NOT NULL"
-)
+_COLUMNS: Final = COLUMNS._replace(columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLLATION_NAME, EXTRA")
+
+_GENERATED: Final = re.compile(r"\b(?:STORED|VIRTUAL) GENERATED\b", re.IGNORECASE)
+"""Not DEFAULT_GENERATED, which is a default that is an expression."""
 
 T = TypeVar("T")
 
@@ -53,7 +55,7 @@ class TidbCatalogue:
             found.sort(key=self.selection.has)
             self._names = {self.selection.name(name).fold(): name for name in found}
         names = {table: name for table in tables if (name := self._names.get(table)) is not None}
-        parts, columns = read_view(session, _INDEXES, names.values()), read_view(session, _COLLATIONS, names.values())
+        parts, columns = read_view(session, _INDEXES, names.values()), read_view(session, _COLUMNS, names.values())
         return {table: _keys(parts[name], columns[name]) for table, name in names.items()}
 
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
@@ -77,12 +79,13 @@ class TidbCatalogue:
                 discard(session)
 
 
-def _keys(parts: Iterable[Row], columns: Iterable[Row]) -> UpstreamKeys:
+def _keys(parts: Iterable[Row], columns: Collection[Row]) -> UpstreamKeys:
     keys: dict[str, set[str]] = {}
     for part in parts:
         # The part of an expression has no column.
         keys.setdefault(part["INDEX_NAME"].casefold(), set()).update([part["COLUMN_NAME"].casefold()] if part["COLUMN_NAME"] else [])
     return UpstreamKeys(
         {index: frozenset(names) for index, names in keys.items()},
-        {column["COLUMN_NAME"].casefold(): column["COLLATION_NAME"].casefold() for column in columns},
+        {column["COLUMN_NAME"].casefold(): column["COLLATION_NAME"].casefold() for column in columns if column["COLLATION_NAME"]},
+        frozenset(column["COLUMN_NAME"].casefold() for column in columns if not _GENERATED.search(str(column["EXTRA"]))),
     )

@@ -17,7 +17,13 @@ PARTS = [
     ("Shop", "Orders", "one_Code", "Region"),
     ("Shop", "Orders", "of_expression", None),
 ]
-COLLATIONS = [("Shop", "Orders", "code", "utf8mb4_bin"), ("Shop", "Orders", "Region", "utf8mb4_general_ci")]
+COLUMNS = [
+    ("Shop", "Orders", "Id", None, "auto_increment"),
+    ("Shop", "Orders", "code", "utf8mb4_bin", ""),
+    ("Shop", "Orders", "Region", "utf8mb4_general_ci", "STORED GENERATED"),
+    ("Shop", "Orders", "seen", None, "DEFAULT_GENERATED"),
+    ("Shop", "Orders", "day", None, "VIRTUAL GENERATED"),
+]
 
 
 def answers(sql, _snapshot):
@@ -26,7 +32,7 @@ def answers(sql, _snapshot):
     if "information_schema.STATISTICS" in sql:
         return PARTS, ["TABLE_SCHEMA", "TABLE_NAME", "INDEX_NAME", "COLUMN_NAME"]
     if "information_schema.COLUMNS" in sql:
-        return COLLATIONS, ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "COLLATION_NAME"]
+        return COLUMNS, ["TABLE_SCHEMA", "TABLE_NAME", "COLUMN_NAME", "COLLATION_NAME", "EXTRA"]
     return None
 
 
@@ -47,6 +53,7 @@ def test_the_keys_of_a_table_are_asked(upstream):
         "of_expression": frozenset(),
     }
     assert found[ORDERS].collations == {"code": "utf8mb4_bin", "region": "utf8mb4_general_ci"}
+    assert found[ORDERS].plain_columns == {"id", "code", "seen"}
     catalogue.check_names([ORDERS])
     assert not catalogue.is_left_out(ORDERS)
 
