@@ -12,6 +12,7 @@ import typer
 from applier.cli.check import WAIT_S, show
 from applier.cli.option import ConfigPath, read_config, tso
 from applier.cli.output import DEFAULT_CONFIG, command_line, print_line, stderr_console
+from applier.config import Config
 from applier.config.draft import DEFAULT_NAME, BinlogDraft, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.config.source import BINLOG, KAFKA
@@ -19,9 +20,8 @@ from applier.model.errors import ConfigError
 from applier.model.position import NO_TS, Ts
 from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
-from applier.sources.binlog.dump import start_of_dump
 from applier.sources.changefeed import moment_of, shown_protocol, unread_protocol
-from applier.sources.factory import stored_timeline
+from applier.sources.factory import kit_of
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.kafka.settings import KafkaSettings
 from applier.telemetry.wording import named_text
@@ -70,8 +70,14 @@ def source_draft(options: SourceOptions, *, asks: bool) -> TopicsDraft | BinlogD
             remedy=Remedy("cli.remove-from-dump-or-start", "Remove one of them: --from-dump is --start dump:PATH"),
         )
     url = answer("URL of the primary, without its password", options.primary, PRIMARY, asks=asks, option="--primary")
-    start = options.start if options.dump is None else start_of_dump(options.dump.resolve())
+    start = options.start if options.dump is None else _start_at_dump(url, options.dump.resolve())
     return BinlogDraft(primary=without_password(url, "SOURCE"), start=start)
+
+
+def _start_at_dump(url: str, dump: Path) -> str:
+    settings = load_config(None, {"source": {"kind": BINLOG, "url": url}, "sink": {"url": URL}}, environment={}).source_settings()
+    named = kit_of(settings).start_at_dump
+    return "" if named is None else named(dump)
 
 
 def _topics(options: SourceOptions, *, asks: bool) -> TopicsDraft:
@@ -182,9 +188,9 @@ def init(  # noqa: PLR0913 - one parameter per option of the command line
         url=without_password(answer("URL of the sink, without its password", sink, URL, asks=asks, option="--sink"), "SINK"),
         password_file=password_file,
     )
-    write(config, draft)
+    timeline = kit_of(write(config, draft).source_settings()).timeline()
     begins = draft.source.start_ts if isinstance(draft.source, TopicsDraft) else NO_TS
-    print_line(f"wrote {config}" + (f": the replica begins at {named_text(begins, stored_timeline(None))}" if begins else ""))
+    print_line(f"wrote {config}" + (f": the replica begins at {named_text(begins, timeline)}" if begins else ""))
     # Before the load, the check fails by design.
     if run_check is None and not _begins_late(draft):
         run_check = asks and typer.confirm("Run `applier check` now?", default=True)
@@ -212,17 +218,17 @@ def _print_steps(config: Path, draft: ConfigDraft, dump: Path | None) -> None:
         print_line(f"  {number}. {step}")
 
 
-def write(path: Path, draft: ConfigDraft) -> None:
-    """Check the draft as a configuration, then write it. ConfigError: it is none, or the file exists."""
+def write(path: Path, draft: ConfigDraft) -> Config:
+    """Check the draft as a configuration, write it, and return it. ConfigError: it is none, or the file exists."""
     text = draft.text()
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _create(temporary, text)
         # Before it gets its name: a wrong answer must not leave a file that the next call refuses to overwrite.
-        load_config(temporary)
+        config = load_config(temporary)
         _publish(temporary, path, text)
     except FileExistsError:
-        _refuse_existing(path)
+        raise _existing(path) from None
     except OSError as error:
         message = f"the configuration file cannot be written: {error.strerror}"
         raise ConfigError(message, remedy=Remedy("cli.give-other-config-path", "Give another path with --config"), file=path) from error
@@ -231,6 +237,7 @@ def write(path: Path, draft: ConfigDraft) -> None:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+    return config
 
 
 def _publish(temporary: Path, path: Path, text: str) -> None:
@@ -251,8 +258,12 @@ def _create(path: Path, text: str) -> None:
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        raise ConfigError(
-            "the configuration file exists; it is not overwritten",
-            remedy=Remedy("cli.give-other-path-or-remove", "Give another path with --config, or remove it"),
-            file=path,
-        )
+        raise _existing(path)
+
+
+def _existing(path: Path) -> ConfigError:
+    return ConfigError(
+        "the configuration file exists; it is not overwritten",
+        remedy=Remedy("cli.give-other-path-or-remove", "Give another path with --config, or remove it"),
+        file=path,
+    )

@@ -16,9 +16,10 @@ from applier.model.errors import ConfigError
 from applier.model.events import FoldedName, TableName
 from applier.model.remedy import Remedy
 from applier.selection import TableSelection
-from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.claim_check.settings import ClaimCheckSettings
+from applier.sources.factory import kit_of
 from applier.sources.kafka.settings import KafkaSettings
+from applier.sources.kit import SourceKit
 
 OF_ROWS: Final = frozenset({"config", "start", "end", "table", "columns", "resolved", "on_unreadable"})
 
@@ -89,7 +90,7 @@ class ChangelogOptions(RowOptions):
 class BinlogOptions(RowOptions):
     """What a query reads of a binlog. ``applier.dataframe.binlog_source`` reads ``start`` and ``end``. ``files_per_batch`` None: all."""
 
-    settings: BinlogSettings
+    kit: SourceKit
     files_per_batch: int | None
 
 
@@ -114,10 +115,10 @@ def read_binlog_options(given: Mapping[str, str]) -> BinlogOptions:
     """Return the options of ``binlog``. ConfigError that names the option."""
     options = {name.lower(): value for name, value in given.items()}
     config = _read(BINLOG, options)
-    settings = config.source_settings()
-    if not isinstance(settings, BinlogSettings):
+    kit = kit_of(config.source_settings())
+    if kit.has_partitions:
         raise _other_kind(BINLOG)
-    return BinlogOptions(**_of_rows(config, options), settings=settings, files_per_batch=_number(options, "max_files_per_batch"))
+    return BinlogOptions(**_of_rows(config, options), kit=kit, files_per_batch=_number(options, "max_files_per_batch"))
 
 
 def _read(form: Format, options: Mapping[str, str]) -> Config:

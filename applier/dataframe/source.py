@@ -7,16 +7,15 @@ from pyspark.sql.types import StructType
 
 from applier.dataframe.changelog import ChangelogRows, JsonImages, TableImages, schema_text, table_columns_of
 from applier.dataframe.options import TICDC, ChangelogOptions, Format, RowOptions, read_options
-from applier.dataframe.position_columns import PositionColumns, TopicColumns
+from applier.dataframe.position_columns import TopicColumns
 from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, StreamReader
 from applier.dataframe.table_columns import columns_of
 from applier.model.errors import ConfigError
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.factory import kit_of, range_reader
+from applier.sources.kit import PositionColumns
 from applier.sources.port import Decoder
-
-PLACES = TopicColumns()
 
 
 class ChangelogSource(DataSource):
@@ -35,9 +34,9 @@ class ChangelogSource(DataSource):
         # Kept with this object, which Spark pickles now: each action on the DataFrame reads the same records.
         self._fixed = FixedRange.of_present(options)
         if options.table is None:
-            return schema_text(PLACES)
+            return schema_text(_positions(options))
         columns = options.columns or self._found_columns(options, self._fixed.ranges)
-        return schema_text(PLACES, columns)
+        return schema_text(_positions(options), columns)
 
     def reader(self, schema: StructType) -> BatchReader:
         """Return the reader of a DataFrame."""
@@ -63,8 +62,12 @@ def _decoder(options: ChangelogOptions) -> Decoder:
     return kit_of(options.kafka).decoder(claim_check=options.claim_check)
 
 
+def _positions(options: ChangelogOptions) -> TopicColumns:
+    return TopicColumns(kit_of(options.kafka).timeline())
+
+
 def _rows(options: ChangelogOptions, schema: StructType) -> RangeRows:
-    return RangeRows(range_reader(options.kafka), changelog_rows(TICDC, options, schema, _decoder(options), PLACES), schema)
+    return RangeRows(range_reader(options.kafka), changelog_rows(TICDC, options, schema, _decoder(options), _positions(options)), schema)
 
 
 def changelog_rows(form: Format, options: RowOptions, schema: StructType, decoder: Decoder, positions: PositionColumns) -> ChangelogRows:

@@ -265,6 +265,30 @@ class ChangefeedKit:
         """None: a dump of TiDB has DDLs as a changefeed has them."""
         return
 
+    @property
+    def start_at_dump(self) -> None:
+        """None: a start is a TSO."""
+        return
+
+    def extent(self) -> None:
+        """Return None: there are several streams."""
+        return
+
+    @staticmethod
+    def is_position(_text: str) -> bool:
+        """Return False: a TSO is digits."""
+        return False
+
+    @staticmethod
+    def executed(_state: str) -> None:
+        """Return None: nothing is stored of a changefeed."""
+        return
+
+    @staticmethod
+    def timeline_of(state: str | None) -> Timeline | None:
+        """Return that of TSOs for a replica without a stored state."""
+        return TSO_TIMELINE if state is None else None
+
     def view(self) -> "TopicsView":
         """Return the ends of the partitions."""
         return TopicsView(self.settings)

@@ -2,25 +2,24 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from applier.model.timeline import Timeline
+from applier.model.timeline import DIGITS, Timeline
 from applier.sources.binlog.kit import BinlogKit
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.changefeed import ChangefeedKit
 from applier.sources.kafka.reader import KafkaRangeReader
 from applier.sources.kafka.settings import KafkaSettings
-from applier.sources.kit import SourceKit
+from applier.sources.kit import KindOfSource, SourceKit
 from applier.sources.port import Decoder, RangeReader, Source
-from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.sources.ticdc.tso import implausible as implausible_tso
 
 SourceSettings: TypeAlias = KafkaSettings | BinlogSettings
 
 
-KITS: Final[Mapping[type, Callable[[Any], SourceKit]]] = MappingProxyType({KafkaSettings: ChangefeedKit, BinlogSettings: BinlogKit})
+KITS: Final[Mapping[type, KindOfSource]] = MappingProxyType({KafkaSettings: ChangefeedKit, BinlogSettings: BinlogKit})
 """The kit of each kind of settings."""
-CHANGELOGS: Final = (ChangefeedKit.changelog, BinlogKit.changelog)
+CHANGELOGS: Final = tuple(kind.changelog for kind in KITS.values())
 """The data sources for PySpark of all sources."""
 
 
@@ -36,7 +35,7 @@ def open_source(settings: SourceSettings, decoder: Decoder | None = None, zone_o
 
 def is_position(text: str) -> bool:
     """Return whether a text is a position as some source spells it."""
-    return BinlogKit.is_ts(text)
+    return any(kind.is_position(text) for kind in KITS.values())
 
 
 def implausible(ts: int, now_ms: int) -> str | None:
@@ -46,12 +45,12 @@ def implausible(ts: int, now_ms: int) -> str | None:
 
 def executed_set(state: str | None) -> str | None:
     """Return the transactions that a replica with this stored state has applied, where its source has such a set."""
-    return None if state is None else BinlogKit.executed(state)
+    return None if state is None else next(filter(None, (kind.executed(state) for kind in KITS.values())), None)
 
 
 def stored_timeline(state: str | None) -> Timeline:
-    """Return what timestamps mean to a replica with this stored state: a replica of topics does not have one."""
-    return TSO_TIMELINE if state is None else BinlogKit.of_state(state)
+    """Return what timestamps mean to a replica with this stored state, of whatever kind its source is."""
+    return next((known for kind in KITS.values() if (known := kind.timeline_of(state)) is not None), DIGITS)
 
 
 def range_reader(settings: KafkaSettings) -> RangeReader:

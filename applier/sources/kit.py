@@ -3,19 +3,21 @@
 No one else knows which sources there are, what their streams are called, or how their positions are spelled.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Ts
+from applier.model.range_report import RangeId
 from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
-from applier.sources.port import Decoder, Record, Source
+from applier.sources.port import Decoder, RangeReader, Record, Source
 
 
 class RecordOrigin(NamedTuple):
@@ -91,6 +93,72 @@ class SourceView(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+        ...
+
+
+class PositionColumns(Protocol):
+    """The columns of the changelog between ``commit_time`` and ``event``: where an event is. Crosses to executors: frozen and picklable."""
+
+    @property
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """Return their names and Spark types."""
+        ...
+
+    def of(self, record: Record, position: RecordPosition) -> tuple[Any, ...]:
+        """Return their values for the events of a record."""
+        ...
+
+    def time(self, ts: Ts, record: Record) -> datetime | None:
+        """Return when an event of a record was committed."""
+        ...
+
+
+class LogExtent(Protocol):
+    """What a source that is one log holds at one time. Frozen and picklable: a query reads the same events each time."""
+
+    @property
+    def identity(self) -> str:
+        """What tells its server from others."""
+        ...
+
+    @property
+    def stream(self) -> Stream:
+        """Its one stream."""
+        ...
+
+    @property
+    def earliest(self) -> Offset:
+        """Where it begins."""
+        ...
+
+    @property
+    def end(self) -> Offset:
+        """Where the server writes."""
+        ...
+
+    @property
+    def columns(self) -> PositionColumns:
+        """How a record says where it is."""
+        ...
+
+    def reader(self) -> RangeReader:
+        """Return the reader of its ranges."""
+        ...
+
+    def offset(self, text: str) -> Offset | None:
+        """Read a position as people write it; None: it is not of that form."""
+        ...
+
+    def text(self, offset: Offset) -> str:
+        """Spell an offset as people write it: ``FILE:POSITION``."""
+        ...
+
+    def parts(self, whole: RangeId) -> Iterator[RangeId]:
+        """Yield the parts of a range that a task each reads: its files; nothing of an empty one."""
+        ...
+
+    def end_of_files(self, start: Offset, files: int) -> Offset:
+        """Return where so many files end, the one at ``start`` included; the log's end at most."""
         ...
 
 
@@ -197,8 +265,39 @@ class SourceKit(Protocol):
         """What makes a DDL of the source of a dump's definition and the zone of its TIMESTAMP values; None: it is one."""
         ...
 
-    # --- status ----------------------------------------------------------------------------------------------------
+    @property
+    def start_at_dump(self) -> Callable[[Path], str] | None:
+        """What returns ``source.start`` for a dump, ConfigError if it does not say its position; None: there is no such key."""
+        ...
+
+    # --- status and queries ----------------------------------------------------------------------------------------
 
     def view(self) -> SourceView:
         """Return what tells how far the source goes."""
+        ...
+
+    def extent(self) -> LogExtent | None:
+        """Ask the server what its log holds now; None: the source is not one log. SourceError: no answer."""
+        ...
+
+
+class KindOfSource(Protocol):
+    """The class of a kit: makes one of settings, and reads what is known without any."""
+
+    changelog: str
+
+    def __call__(self, settings: Any, /) -> SourceKit:
+        """Make the kit."""
+        ...
+
+    def is_position(self, text: str, /) -> bool:
+        """Return whether a text has the form of its positions, digits apart."""
+        ...
+
+    def executed(self, state: str, /) -> str | None:
+        """Return the transactions that a replica with this state has applied; None: it is of another kind, or has no such set."""
+        ...
+
+    def timeline_of(self, state: str | None, /) -> Timeline | None:
+        """Return what timestamps mean to a replica with this stored state; None: the state is of another kind of source."""
         ...

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from applier.coordinator.streams import is_required
 from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
-from applier.model.timeline import Timeline, holds_time, moment_of
+from applier.model.timeline import DIGITS, Timeline, holds_time, moment_of
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview, OwnerState, StoredEnd
-from applier.sources.factory import stored_timeline
 from applier.sources.kit import LogStatus, SourceAnswer
 from applier.status.run_document import rounded
 from applier.telemetry.run_state import lag_s as age_of
@@ -60,7 +59,7 @@ class ReplicaStatus:
     streams: tuple[StreamSummary, ...] = ()
     lag_s: float | None = None
     watermark: Ts = field(default=NO_TS)
-    timeline: Timeline = field(default_factory=partial(stored_timeline, None))
+    timeline: Timeline = DIGITS
     log: LogStatus | None = None
     """Where a replica of a binlog stands; None: its source is Kafka, or it has no position yet."""
 
@@ -130,11 +129,9 @@ def _counting(timeline: Timeline, streams: Iterable[StreamSummary]) -> tuple[Str
     return tuple(each if counts else replace(each, counts_records=False) for each in streams)
 
 
-def status_of_run(
-    replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float, timeline: Timeline | None = None
-) -> ReplicaStatus:
+def status_of_run(replica: str, sink: str, live: Mapping[str, Any], problem: str, unix_s: float, timeline: Timeline) -> ReplicaStatus:
     """Build the status of what the run alone answers, because the sink does not: ``problem``."""
-    timeline, holding = timeline or stored_timeline(None), live.get("holding_stream")
+    holding = live.get("holding_stream")
     return ReplicaStatus(
         replica=replica,
         sink=sink,

@@ -20,6 +20,7 @@ from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.dump import as_of_log, start_of_dump
 from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.extent import BinlogExtent
 from applier.sources.binlog.gtid_set import Gtid
 from applier.sources.binlog.log_start import GTIDS
 from applier.sources.binlog.part import decode_head
@@ -181,15 +182,15 @@ class BinlogKit:
 
     def timeline(self, state: str | None = None) -> StoredTimeline:
         """Return what the state tells of positions."""
-        return self.of_state(state)
-
-    @staticmethod
-    def of_state(state: str | None) -> StoredTimeline:
-        """Return the timeline of a stored state."""
         return StoredTimeline.of(read_state(state))
 
     @staticmethod
-    def is_ts(text: str) -> bool:
+    def timeline_of(state: str | None) -> StoredTimeline | None:
+        """Return the timeline of a stored state, which each replica of a binlog has."""
+        return None if state is None else StoredTimeline.of(read_state(state))
+
+    @staticmethod
+    def is_position(text: str) -> bool:
         """Return whether a text has the form ``FILE:POS``."""
         return parse_place(text) is not None
 
@@ -282,6 +283,11 @@ class BinlogKit:
         """The reader of a log's DDLs."""
         return as_of_log
 
+    @property
+    def start_at_dump(self) -> Callable[[Path], str]:
+        """The reader of a dump's position, as ``source.start`` names it."""
+        return start_of_dump
+
     @staticmethod
     def executed(state: str) -> str | None:
         """Return the transactions that a replica with this state has applied; None: it is no state of a binlog."""
@@ -291,6 +297,10 @@ class BinlogKit:
     def view(self) -> LogView:
         """Return where the server writes, and where the replica stands."""
         return LogView(self.settings)
+
+    def extent(self) -> BinlogExtent:
+        """Ask the server for its files."""
+        return BinlogExtent.of(self.settings)
 
 
 def told_by(start: str, state: SourceState | None) -> str:

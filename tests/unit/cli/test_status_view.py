@@ -82,7 +82,7 @@ def test_of_200_streams_those_that_are_furthest_behind_are_shown_and_the_others_
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_sink_that_is_away_is_shown_with_what_the_run_says_and_until_when_it_tries(width):
-    status = status_of_run("replica", "mysql://db/", FAILING, "the database failed while connecting", NOW_S)
+    status = status_of_run("replica", "mysql://db/", FAILING, "the database failed while connecting", NOW_S, TSO_TIMELINE)
     lines = as_lines(status, view=View(width))
     text = " ".join(" ".join(lines).split())
     assert max(map(len, lines)) <= width

@@ -18,17 +18,17 @@ from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.kafka.settings import KafkaSettings
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL
 from applier.sources.port import Record
-from applier.sources.ticdc.tso import physical_ms
+from applier.sources.ticdc.tso import TSO_TIMELINE, physical_ms
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 
 PLACE = RecordPosition(Stream("feed", 3), Offset(8))
-NAMES = [name for name, _ in columns_of(TopicColumns())]
+NAMES = [name for name, _ in columns_of(TopicColumns(TSO_TIMELINE))]
 TWO_KEYS = {"b": column(15, 10, "x\udcff"), "A": integer_key(2**63, t=8)}
 
 
 def rows(*events, decoder=OPEN_PROTOCOL, images=None, data=None, **more):
     key, value = data or record(*events)
-    maker = ChangelogRows(decoder=decoder, images=images or JsonImages(), positions=TopicColumns(), **more)
+    maker = ChangelogRows(decoder=decoder, images=images or JsonImages(), positions=TopicColumns(TSO_TIMELINE), **more)
     return [dict(zip(NAMES, row, strict=True)) for row in maker.of(Record(PLACE.offset, key, value), PLACE)]
 
 
@@ -160,5 +160,5 @@ def test_a_streaming_query_has_no_end():
 
 
 def test_the_schema_names_each_column_once():
-    assert schema_text(TopicColumns(), "id INT").count("STRUCT<id INT>") == 2
-    assert len(set(NAMES)) == len(NAMES) == schema_text(TopicColumns()).count("`") // 2
+    assert schema_text(TopicColumns(TSO_TIMELINE), "id INT").count("STRUCT<id INT>") == 2
+    assert len(set(NAMES)) == len(NAMES) == schema_text(TopicColumns(TSO_TIMELINE)).count("`") // 2

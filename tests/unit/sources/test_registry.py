@@ -29,9 +29,7 @@ EXCEPTIONS = {
     "check/primary.py": "the checks of a primary",
     "check/kafka.py": "the checks of topics",
     "dataframe/__init__.py": "the registry of the formats",
-    "dataframe/binlog_source.py": "the format binlog",
     "dataframe/options.py": "the options of both formats",
-    "dataframe/position_columns.py": "the columns of both formats",
 }
 """Modules above the sources that belong to one of them, or list them; each with its reason."""
 
