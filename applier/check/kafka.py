@@ -118,7 +118,7 @@ def _settings(settings: KafkaSettings, listing: Listing) -> Iterator[CheckFindin
         admin = AdminClient(settings.client())
     found = topic_policies(settings, admin, {stream.topic for stream in listing.extents})
     if found is None:
-        yield ok(KEPT, "a mock cluster has none")
+        yield ok(KEPT, "a mock cluster does not have them")
         return
     for topic, reason in found.unexamined.items():
         detail = f"a compacted topic loses rows, and the brokers do not show the settings of {topic} ({reason})"

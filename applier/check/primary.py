@@ -177,7 +177,7 @@ def retention_finding(keeps_s: int) -> CheckFinding:
     kept = f"the server keeps its files for {keeps_s / 3600:.1f} h"
     if keeps_s < SHORT_S:
         remedy = Remedy("check.set-binlog-expire-seconds", "SET GLOBAL binlog_expire_logs_seconds = 604800, also in its configuration")
-        return warning(RETENTION, f"{kept}: a replica that stands still for longer cannot go on", remedy)
+        return warning(RETENTION, f"{kept}: a replica that is stopped for longer cannot continue", remedy)
     return ok(RETENTION, kept)
 
 

@@ -88,7 +88,7 @@ def _failing(failing: Failing, unix_s: float) -> str:
     if failing.gives_up_at_s is None:
         return text
     left = duration(max(0.0, failing.gives_up_at_s - unix_s))
-    return f"{text}; gives up at {datetime.fromtimestamp(failing.gives_up_at_s, UTC):%H:%M:%S}Z, in {left}"
+    return f"{text}; stops retrying at {datetime.fromtimestamp(failing.gives_up_at_s, UTC):%H:%M:%S}Z, in {left}"
 
 
 def _ddls(state: RunState, unix_s: float) -> str:

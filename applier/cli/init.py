@@ -121,7 +121,7 @@ def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
     if given not in {None, moment.start_ts}:
         raise ConfigError(
             "--start-ts is not the timestamp of the dump",
-            remedy=Remedy("cli.remove-start-ts-with-dump", "Leave out --start-ts: the dump says its own timestamp"),
+            remedy=Remedy("cli.remove-start-ts-with-dump", "Remove --start-ts: the dump says its own timestamp"),
             dump=moment.start_ts,
             given=given,
         )
@@ -146,7 +146,9 @@ def without_password(url: str, section: str) -> str:
     """Return the URL as it may be in a file; ``section`` names the variable that takes its password."""
     if sink_url(url).password is None:
         return url
-    stderr_console().print(f"the password is left out of the file: give it as password_file or APPLIER_{section}__PASSWORD", style="yellow")
+    stderr_console().print(
+        f"the password is not written to the file: give it as password_file or APPLIER_{section}__PASSWORD", style="yellow"
+    )
     # set(password=None) would keep it.
     return sink_url(url)._replace(password=None).render_as_string(hide_password=False)
 

@@ -131,7 +131,7 @@ def _ask(name: str) -> None:
     if typer.prompt("Type the name of the replica to continue", err=True).strip() != name:
         raise ConfigError(
             "this is not the name of the replica; nothing was changed",
-            remedy=Remedy("cli.type-replica-name", "Type the name as it stands above, or add --yes"),
+            remedy=Remedy("cli.type-replica-name", "Type the name as it is shown above, or add --yes"),
         )
 
 

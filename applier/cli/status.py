@@ -356,7 +356,7 @@ def _live(live: Any, now_s: float) -> Iterator[Fact]:
     if live.get("failing_since"):
         text = f"for {_ago(live['failing_since'], now_s)}, since {_clock(live['failing_since'])}; attempt {live['attempt']}"
         text += f", the next one at {_clock(live['next_attempt_at'])}" if live.get("next_attempt_at") else ""
-        text += f", gives up at {_clock(live['gives_up_at'])}" if live.get("gives_up_at") else ""
+        text += f", stops retrying at {_clock(live['gives_up_at'])}" if live.get("gives_up_at") else ""
         yield Fact("failing", text, "bold red")
         yield Fact("", one_line(live["error"]), "red")
     if live["current_ddl"]:

@@ -73,7 +73,7 @@ def selection_of(tables: tuple[str, ...], routes: tuple[RouteConfig, ...], event
     table_filter = _read("tables", lambda: TableFilter.parse(tables, _lines))
     if tables and not any(rule.includes for rule in table_filter.rules):
         raise refuse(
-            "tables leaves out every table: no rule takes one in",
+            "tables excludes every table: no rule includes one",
             Remedy("config.begin-with-all-tables", 'Begin with "*.*", which takes in all of them'),
         )
     return TableSelection(

@@ -69,7 +69,7 @@ class ServerSection(Section):
         if self.tls_ca and chosen not in _VERIFYING:
             raise refuse(
                 f'sets {at}tls_ca, which {at}tls_mode = "{chosen}" ignores',
-                Remedy("config.verify-or-remove-tls-mode", f'Set {at}tls_mode = "verify_identity", or leave it out'),
+                Remedy("config.verify-or-remove-tls-mode", f'Set {at}tls_mode = "verify_identity", or remove it'),
             )
         if self.tls_cert and chosen in {TlsMode.DISABLED, TlsMode.PREFERRED}:
             raise refuse(

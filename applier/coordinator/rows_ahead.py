@@ -394,7 +394,7 @@ class RowsAhead:
         for offset, key in ddls:
             if self.tables.was_overtaken(key.touches, key.ts):
                 raise NeedsOperator(
-                    "a DDL came after rows behind it were written ahead: it is not in all partitions of its topic",
+                    "a DDL came after later rows were written ahead: it is not in all partitions of its topic",
                     remedy=Remedy("coordinator.write-transactions", f"Set {TO_TRANSACTIONS}"),
                     kind=FailureKind.OVERTAKEN_DDL,
                     table=str(key.name),

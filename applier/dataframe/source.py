@@ -77,7 +77,7 @@ def changelog_rows(form: Format, options: RowOptions, schema: StructType, decode
     except ValueError as error:
         raise ConfigError(
             f"this is no schema of the format {form.name}: {error}",
-            remedy=Remedy("dataframe.remove-schema-call", "Leave .schema(…) out, or use the option columns"),
+            remedy=Remedy("dataframe.remove-schema-call", "Remove .schema(…), or use the option columns"),
         ) from error
     images: Any = JsonImages()
     if columns is not None:

@@ -164,5 +164,5 @@ def _mentions(alter: DdlEvent) -> tuple[TableName, ...]:
 
 
 def _refused(ddl: DdlEvent, why: str) -> NeedsOperator:
-    message = f"a copy of a table takes the table's place, and the applier does not know the ALTER TABLE that this stands for: {why}"
+    message = f"a copy replaces a table, and the applier does not know the ALTER TABLE that made it: {why}"
     return NeedsOperator(message, remedy=_REMEDY, kind=FailureKind.CUT_OVER, table=str(ddl.name), commit_ts=ddl.commit_ts, query=ddl.query)

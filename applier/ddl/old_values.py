@@ -176,7 +176,7 @@ def _of_added(tree: Tree, body: Span, name: str, *, is_copied: bool) -> Iterator
         return
     # TiDB's versions differ in whether they keep the fraction; none says which it was.
     if parsed.definition.default.kind is DefaultKind.NOW and parsed.definition.type.scale:
-        yield Question(what=f"column {name} gets the fraction of a second in which upstream's server began the DDL")
+        yield Question(what=f"column {name} gets the fraction of a second in which upstream began the DDL")
 
 
 def _parsed(tree: Tree, body: Span, name: str) -> ParsedColumn | None:

@@ -41,8 +41,8 @@ from applier.model.remedy import Remedy
 
 OTHER_ROWS: Final = Remedy(
     "ddl.verify-rows-against-ddl",
-    "Upstream's rows allow this DDL: `applier verify` finds those that differ. Correct them in the sink, and start the applier again: it "
-    "runs the DDL again. If the sink can do without it: `applier ddl skip --ts … --table …`",
+    "Upstream's rows allow this DDL: `applier verify` finds the rows that differ. Correct them in the sink, and start the applier "
+    "again: it runs the DDL again. If the sink can do without it: `applier ddl skip --ts … --table …`",
 )
 PLAIN_COLUMN: Final = Remedy(
     "ddl.make-plain-column-by-hand",
@@ -62,7 +62,7 @@ CONVERTED: Final = Remedy(
 """Where a sink would make other values of old rows than upstream."""
 NO_SEQUENCE: Final = Remedy(
     "ddl.skip-sequence",
-    "If this is a SEQUENCE upstream, which the sink has none of: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
+    "If this is a SEQUENCE upstream, which no sink has: `applier ddl skip --ts … --table …`. If it is a table: create it in the "
     "sink as upstream has it, with its rows, and start the applier again",
 )
 """Of a table that the sink lacks, and that MariaDB's log does not tell apart from a SEQUENCE."""

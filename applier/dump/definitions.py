@@ -154,7 +154,7 @@ class Definitions:
                     "the sink cannot compute a stored generated column as upstream does, and the dump has no values of it",
                     remedy=Remedy(
                         "dump.exclude-table-or-plain-column",
-                        "Leave the table out by source.tables, or make the column a plain one upstream before the dump",
+                        "Exclude the table by source.tables, or make the column a plain one upstream before the dump",
                     ),
                     table=str(ddl.name),
                     columns=", ".join(plain),

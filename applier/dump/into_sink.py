@@ -136,7 +136,9 @@ def _check_rows(loader: DumpLoader, rows: Mapping[TableName, int]) -> None:
     if wrong:
         raise FatalSinkError(
             "tables of the sink do not hold all rows that were loaded into them",
-            remedy=Remedy("dump.find-other-writer", "Look for somebody who writes to the sink's tables, then load again with --overwrite"),
+            remedy=Remedy(
+                "dump.find-other-writer", "Find the other program that writes to the sink's tables, then load again with --overwrite"
+            ),
             tables=named_some(wrong),
         )
 

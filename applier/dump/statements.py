@@ -27,7 +27,7 @@ class PieceKind(Enum):
     """``name`` is the character set of the texts that follow."""
     ZONE = "zone"
     """``name`` is the zone of the TIMESTAMP values that follow."""
-    LEFT_OUT = "left out"
+    LEFT_OUT = "skipped"
     """``name`` says what it is: a replica has no use for it."""
     NOTHING = "nothing"
     """It prepares or ends the load of another program."""

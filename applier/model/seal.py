@@ -15,7 +15,7 @@ CHECKSUM_BYTES: Final = 4
 
 REMEDY: Final = Remedy(
     "record.report-repeated-damage",
-    "The applier reads the records again by itself. If this repeats, examine the disk of spark.local.dir and the memory of this machine",
+    "The applier reads the records again automatically. If it repeats, examine the disk of spark.local.dir and the memory of this machine",
 )
 
 

@@ -87,14 +87,14 @@ _MISSING_ROUTINE = Remedy(
 _WRITABLE = Remedy("mysql.use-writable-server", "Set [sink] url to a server that accepts writes")
 ALREADY: Final = Remedy(
     "mysql.compare-table-and-decide",
-    "Compare the sink's table with upstream's behind this DDL, its rows too. If they are equal, run `applier ddl done --ts … --table …`. "
-    "If not, correct the table, or rename what is in the way and run `applier ddl retry --ts … --table …`",
+    "Compare the sink's table with upstream's after this DDL, its rows too. If they are equal, run `applier ddl done --ts … --table …`. "
+    "If not, correct the table, or rename the object that blocks it and run `applier ddl retry --ts … --table …`",
 )
 
 _ROOM = Remedy(
     "mysql.free-disk-space",
     "Free space on the disks of the sink's server (data, logs, temporary files), or raise the limit of its tablespace: a daemon "
-    "retries for run.retry_for_s, and so does the next start",
+    "retries for run.retry_for_s, and the next start retries too",
 )
 _MEMORY = Remedy("mysql.give-server-memory", "Give the sink's server more memory, or lower max_transaction_rows")
 _DAMAGED = Remedy("mysql.repair-table", "See the server's log: check its disk, and repair the table or restore the sink")

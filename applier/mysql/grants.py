@@ -144,7 +144,7 @@ def _wild(name: str) -> str:
 EXAMPLE_USER: Final = re.compile(r"'(\w+)'@'%'")
 EXAMPLE_SCHEMA: Final = "shop"
 EXAMPLE_BOOKKEEPING: Final = "applier"
-NOTE: Final = "-- `shop` stands for each replicated schema: name yours with --schema."
+NOTE: Final = "-- `shop` represents each replicated schema: name yours with --schema."
 
 
 def grants_of(file: str, *, user: str, host: str, schemas: Sequence[str], bookkeeping: str) -> Iterable[str]:

@@ -118,7 +118,7 @@ def _one_of(candidates: list[str], wanted: str) -> str | None:
         return wanted if wanted in candidates else next(iter(candidates), None)
     raise NeedsOperator(
         "the sink has names that differ only in case, and none is spelled as upstream spells it",
-        remedy=Remedy("mysql.rename-columns", "Rename those that upstream does not have"),
+        remedy=Remedy("mysql.rename-columns", "Rename the names that upstream does not have"),
         wanted=wanted,
         found=",".join(sorted(candidates)),
     )

@@ -26,7 +26,7 @@ _HASH: Final = re.compile(r"DB_ROW_HASH_\d+", re.ASCII)
 _OF_HISTORY: Final = frozenset({"row_start", "row_end"})
 VERSIONED: Final = "tables with SYSTEM VERSIONING are not replicated: each server writes their history itself"
 _LEAVE_OUT: Final = Remedy(
-    "planner.exclude-table-or-plain-key", "Leave the table out by source.tables, or make it a table without versioning upstream"
+    "planner.exclude-table-or-plain-key", "Exclude the table by source.tables, or make it a table without versioning upstream"
 )
 
 LACKS_COLUMN: Final = "the sink's table lacks a column"
@@ -42,7 +42,7 @@ UNKNOWN_COLUMN: Final = Remedy(
     "If the source is a changefeed and an ADD COLUMN of it runs upstream, TiCDC has sent the column too early (pingcap/tiflow issue "
     "12760): start the applier again when it has ended. Else: a DDL was skipped, or the table was altered by hand. Add the column as "
     "upstream has it, and "
-    "fill it from upstream as of the sink's checkpoint: existing rows lack its values, and are not sent again. Or create the replica "
+    "fill it from upstream at the sink's checkpoint: existing rows lack its values, and are not sent again. Or create the replica "
     "again from a dump (`applier docs start_over`)",
 )
 

@@ -65,7 +65,7 @@ from applier.planner.table_check import fits
 EQUAL_REMEDY: Final = Remedy(
     "planner.name-equal-rows-tables",
     'Name the tables under [sink.equal_rows_of]: "all" if upstream\'s transaction has so many equal rows, "once" if the producer has sent '
-    'them again. If you cannot tell, set "once", run `applier catchup --until-ts …`, write these tables again as of that checkpoint, '
+    'them again. If you cannot tell, set "once", run `applier catchup --until-ts …`, write these tables again at that checkpoint, '
     "and remove the setting: `applier docs tables`",
 )
 

@@ -336,7 +336,7 @@ class KeylessPlan:
 NO_KEY: Final = "the table has no key, so its rows cannot be applied exactly once"
 NO_KEY_REMEDY: Final = Remedy(
     "planner.add-primary-key-upstream",
-    "Give the table a primary key upstream, or leave it out with source.tables. "
+    "Give the table a primary key upstream, or exclude it with source.tables. "
     'Or set sink.keyless = "best_effort" and read `applier docs tables` about what it cannot tell apart',
 )
 

@@ -216,7 +216,7 @@ def generated_difference(column: str) -> Difference:
             "planner.make-plain-column",
             f"Make {column} a plain column of its type, with upstream's expression in its comment, as /*: GENERATED ALWAYS AS (…) "
             "STORED */, by which later DDLs know it (ALTER TABLE … MODIFY COLUMN; in SQLite, build the table again with all of its "
-            "comments, this one in place of the column's: /*: type GENERATED ALWAYS AS (…) STORED */; a VIRTUAL column: give it "
+            "comments, this one instead of the column's: /*: type GENERATED ALWAYS AS (…) STORED */; a VIRTUAL column: give it "
             "another name, and add the plain one). Then give the rows upstream's values: `applier verify --fix-sql`",
         ),
     )
@@ -250,7 +250,7 @@ def _of_expression(index: str) -> Difference:
 
 def silent_change(what: str, *, remedy: Remedy) -> Difference:
     """Describe a foreign key whose actions upstream executes without an event, and the sink cannot."""
-    harm = "upstream's server does not write to the binlog what its actions delete or change"
+    harm = "upstream does not write to the binlog what its actions delete or change"
     return Difference(DifferenceKind.FOREIGN_KEY, what, harm, remedy)
 
 

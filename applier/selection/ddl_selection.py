@@ -20,31 +20,31 @@ from applier.selection.locations import moves_of
 from applier.selection.selection import TableSelection
 from applier.selection.table_filter import SchemaPart
 
-BY_FILTER: Final = "source.tables leaves it out"
-BY_EVENT_FILTER: Final = "source.event_filter leaves it out"
-BY_ONLINE_DDL: Final = "source.online_ddl leaves it out"
+BY_FILTER: Final = "source.tables excludes it"
+BY_EVENT_FILTER: Final = "source.event_filter excludes it"
+BY_ONLINE_DDL: Final = "source.online_ddl excludes it"
 
 _BY_HAND: Final = Remedy(
     "selection.change-by-hand-and-skip", "Make its change in the sink by hand, then skip it: `applier ddl skip --ts … --table …`"
 )
 _OUT_TOO: Final = Remedy(
     "selection.exclude-other-object",
-    "Let source.tables leave this object out too, or change it in the sink by hand and skip the DDL: `applier ddl skip --ts … --table …`",
+    "Exclude this object by source.tables too, or change it in the sink by hand and skip the DDL: `applier ddl skip --ts … --table …`",
 )
 _NEW_TABLE: Final = Remedy(
     "selection.make-table-under-new-name",
-    "Make the table in the sink under the new name, with the rows that upstream's had as of this commit_ts (none, if upstream rotates a "
-    "log), then skip the DDL: `applier ddl skip --ts … --table …`. Or leave the new name out by source.tables",
+    "Make the table in the sink under the new name, with the rows that upstream's had at this commit_ts (none, if upstream rotates a "
+    "log), then skip the DDL: `applier ddl skip --ts … --table …`. Or exclude the new name by source.tables",
 )
 _SWAPPED: Final = Remedy(
     "selection.move-table-out-of-the-way",
     "In the sink, rename the table that has the new name to one that upstream does not use. Make this one under its new name, with the "
-    "rows that upstream's had as of this commit_ts (none, if upstream rotates a log). "
+    "rows that upstream's had at this commit_ts (none, if upstream rotates a log). "
     "Then skip the DDL: `applier ddl skip --ts … --table …`. Later ones are applied if source.tables takes the table in under both names",
 )
 _BOTH_OR_NONE: Final = Remedy(
     "selection.exclude-or-include-both",
-    "Let source.tables leave out this table too, or take in the copy as well. This time: make the change in the sink by hand, "
+    "Exclude this table by source.tables too, or include the copy as well. This time: make the change in the sink by hand, "
     "then skip it: `applier ddl skip --ts … --table …`",
 )
 _OTHER_ROUTES: Final = Remedy(
@@ -112,7 +112,7 @@ def _of_tables(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection
     if selection.ignores(ddl, [*changed, *taken]):
         return replace(ddl, left_out=BY_EVENT_FILTER)
     if not any(is_in):
-        return _refused(ddl, "a table that source.tables leaves out gets a name that it takes in: its rows were never read", _NEW_TABLE)
+        return _refused(ddl, "a table that source.tables excludes gets a name that it includes: its rows were never read", _NEW_TABLE)
     if not all(is_in):
         return _of_swap(ddl, statement, selection) or _of_both_kinds(ddl, statement, changed, selection)
     routed = _with_sink_names(ddl, selection, [*changed, *taken])
@@ -124,13 +124,13 @@ def _of_both_kinds(ddl: DdlEvent, statement: DdlStatement, changed: Iterable[Tab
     entering = [(old, new) for old, new in statement.renames if not selection.has(old) and selection.has(new)]
     if entering:
         old, new = entering[0]
-        return _refused(ddl, f"source.tables leaves out {old}, which becomes {new}: its rows were never read", _SWAPPED)
-    return _refused(ddl, f"source.tables leaves out some of its tables: {_listed(changed, selection)}", _BY_HAND)
+        return _refused(ddl, f"source.tables excludes {old}, which becomes {new}: its rows were never read", _SWAPPED)
+    return _refused(ddl, f"source.tables excludes some of its tables: {_listed(changed, selection)}", _BY_HAND)
 
 
 def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableName) -> DdlEvent:
     """Refuse a statement that reads an excluded table. LIKE is applied if the sink has that table: a RENAME took it out of the filter."""
-    refused = _refused(ddl, f"it reads a table that source.tables leaves out: {source}", _OUT_TOO)
+    refused = _refused(ddl, f"it reads a table that source.tables excludes: {source}", _OUT_TOO)
     if kind is not DdlKind.CREATE_TABLE_LIKE or routed.refusal is not None or refused.refusal is None:
         return refused
     return replace(routed, refusal=refused.refusal._replace(kept=source))
@@ -153,7 +153,7 @@ def _of_swap(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) 
     if not (selection.online.is_copy(copy, table) and selection.online.is_leftover(leftover, table)):
         return None
     if selection.has(leftover):
-        return _refused(ddl, f"source.tables takes in {leftover}, and leaves out the copy that takes the table's place", _BOTH_OR_NONE)
+        return _refused(ddl, f"source.tables includes {leftover}, and excludes the copy that replaces the table", _BOTH_OR_NONE)
     text = ddl.query.replace("*/", "* /")
     query = f"ALTER TABLE {quoted_name(table.schema)}.{quoted_name(table.table)} FORCE /* {text} */"
     changed = _with_sink_names(replace(ddl, schema=table.schema, table=table.table, query=query), selection)

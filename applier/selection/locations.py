@@ -109,7 +109,7 @@ class Locations:
             return
         if place == LEFT_OUT:
             raise NeedsOperator(
-                f"{table} was left out until now, so a part of its history is missing",
+                f"{table} was excluded until now, so a part of its history is missing",
                 remedy=_NEW_REPLICA,
                 kind=FailureKind.SELECTION,
                 **facts,

@@ -87,7 +87,7 @@ def parse_pattern(text: str) -> TablePattern:
     table, rest = _part(rest[1:], text)
     if rest:
         raise PatternError(
-            f"goes on after the table: {rest!r}",
+            f"continues after the table: {rest!r}",
             Remedy("selection.quote-special-characters", 'Quote names with special characters: "`a.b`.`c-d`"'),
         )
     return TablePattern(schema, table)

@@ -16,10 +16,10 @@ from applier.model.remedy import Remedy
 
 _ELSEWHERE: Final = Remedy(
     "sink.move-bookkeeping",
-    'Move the bookkeeping to another schema ([sink] schema = "…"; `applier docs sink`), or leave upstream\'s schema out: '
+    'Move the bookkeeping to another schema ([sink] schema = "…"; `applier docs sink`), or exclude upstream\'s schema: '
     'tables = ["*.*", "!schema.*"] under [source]',
 )
-_LEAVE_OUT: Final = Remedy("sink.exclude-bookkeeping-schema", 'Leave upstream\'s schema out: tables = ["*.*", "!schema.*"] under [source]')
+_LEAVE_OUT: Final = Remedy("sink.exclude-bookkeeping-schema", 'Exclude upstream\'s schema: tables = ["*.*", "!schema.*"] under [source]')
 
 
 class Reserved(NamedTuple):

@@ -78,7 +78,7 @@ def moment_of(directory: Path) -> DumpMoment | None:
     found = [moment for path in sorted(directory.glob("*.sql*")) if (moment := of_header(path)) is not None]
     if len({moment.start_ts for moment in found}) > 1:
         raise ConfigError(
-            "the directory holds dumps of different moments",
+            "the directory holds dumps of different times",
             remedy=Remedy("dump.separate-dump-files", "Put each dump into a directory of its own"),
             files=", ".join(f"{moment.source.name}: {moment.start_ts}" for moment in found),
         )

@@ -29,7 +29,7 @@ SESSION_REMEDY: Final = Remedy(
     "See the output above and the system log. If Java ran out of memory, raise spark.driver.memory under [spark.conf]",
 )
 PREPARED_AGAIN: Final = Remedy(
-    "spark.see-why-spark-ended", "The applier prepares them again by itself. If this repeats, the log above says why Spark ended"
+    "spark.see-why-spark-ended", "The applier prepares them again automatically. If this repeats, the log above says why Spark ended"
 )
 EXECUTORS_REMEDY: Final = Remedy("spark.see-driver-and-executor-logs", "See the logs of the driver and of the executors")
 

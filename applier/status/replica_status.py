@@ -326,6 +326,6 @@ def _hindrance(status: ReplicaStatus) -> str | None:
         "paused: nothing is applied until it is resumed": status.overview.pause or live.get("paused_since"),
         "hanging: the run that answers makes no progress": live.get("is_alive") is False,
         f"stalled: {stall.get('stream')} shows no resolved event": stall,
-        "waiting: a DDL has failed, and its outcome is to be decided": any(entry.error for entry in status.overview.undecided),
+        "waiting: a DDL has failed, and its outcome must be decided": any(entry.error for entry in status.overview.undecided),
     }
     return next((reason for reason, is_so in found.items() if is_so), None)

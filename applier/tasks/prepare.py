@@ -146,7 +146,7 @@ Routed: TypeAlias = tuple[int, bytes | RoutedEnd | Failure]
 NumberedElement: TypeAlias = tuple[int, Element]
 
 LATER: Final = Remedy(
-    "tasks.report-unwritten-rows", "The applier writes it later by itself. If a run ends with this message, report it as a defect"
+    "tasks.report-unwritten-rows", "The applier writes it later automatically. If a run ends with this message, report it as a defect"
 )
 ANNOUNCED: Final = 0
 """Where the announcements of all parts go, to be read by the driver; part number n goes to n + 1."""

@@ -132,7 +132,7 @@ def _column(table: TableName, row: Shown) -> ExactColumn:
     if word not in _TYPES:
         raise NeedsOperator(
             "upstream's table has a column of an unsupported type",
-            remedy=Remedy("upstream.exclude-table", "Leave the table out of the changefeed"),
+            remedy=Remedy("upstream.exclude-table", "Exclude the table from the changefeed"),
             table=str(table),
             column=name,
             type=sql_type,

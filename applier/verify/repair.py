@@ -52,7 +52,7 @@ class Repair:
             yield f"-- Right for the sink at checkpoint {at} only: stop the applier, compare the checkpoint\n"
             yield "-- (`applier status`), and run `applier verify` again if it is another one.\n"
         else:
-            yield "-- Right for the moment of the comparison only: nothing may write to the sink before these statements have run.\n"
+            yield "-- Right for the time of the comparison only: nothing may write to the sink before these statements have run.\n"
         for result in repaired:
             if result.is_cut:
                 yield f"-- {one_line(str(result.name))} has more differences: run `applier verify` again after these statements.\n"

@@ -188,7 +188,7 @@ def test_a_new_log_like_the_one_that_was_rotated_out_is_made(tmp_path, program, 
 def test_a_new_log_like_one_that_has_changed_where_nobody_looked_stops(tmp_path, query):
     replica = replica_of(tmp_path, *like_rotation(20, 1, query), *everywhere(resolved(28)), tables=RULES)
     for _ in range(2):
-        with pytest.raises(NeedsOperator, match=r"reads a table that source\.tables leaves out"):
+        with pytest.raises(NeedsOperator, match=r"reads a table that source\.tables excludes"):
             replica.catch_up()
 
 
@@ -307,7 +307,7 @@ def test_a_table_that_joins_the_filter_at_a_restart_has_missed_its_history(tmp_p
     assert rows_of(tmp_path, "shop.log_3") == [(1, 41)]
     for selected in ({"tables": ["shop.*"]}, {}):
         message = refused(program, again(replica, (ONE, numbered(60, 2, "log_2")), *everywhere(resolved(70)), **selected))
-        assert message == "shop.log_2 was left out until now, so a part of its history is missing"
+        assert message == "shop.log_2 was excluded until now, so a part of its history is missing"
     # It can be left out again.
     program(again(replica, tables=["shop.*", "!shop.log_2"]))
     assert rows_of(tmp_path, "shop.log_3") == [(1, 41)]
@@ -320,7 +320,7 @@ def test_a_table_that_leaves_the_filter_at_a_restart_stays_as_it_is_and_cannot_j
     program(again(replica, (ONE, numbered(40, 2)), *everywhere(resolved(50)), tables=["*.*", "!shop.orders"]))
     assert rows_of(tmp_path) == [(1, 20)]
     message = refused(program, again(replica, (ONE, numbered(60, 3)), *everywhere(resolved(70))))
-    assert message == "shop.orders was left out until now, so a part of its history is missing"
+    assert message == "shop.orders was excluded until now, so a part of its history is missing"
 
 
 @pytest.mark.parametrize("quarantines", [(), ("unreadable",)])
@@ -336,7 +336,7 @@ def test_a_table_of_which_only_unusual_rows_are_left_out_cannot_join_again_eithe
     replica.source.extend([placed, *log_of(*everywhere(resolved(50)))])
     again(replica, tables=["*.*", "!shop.orders"]).catch_up()
     message = refused(catch_up, again(replica, (ONE, numbered(60, 3)), *everywhere(resolved(70))))
-    assert message == "shop.orders was left out until now, so a part of its history is missing"
+    assert message == "shop.orders was excluded until now, so a part of its history is missing"
 
 
 @pytest.mark.parametrize("selected", [{"routes": [("shop.*", "archive.{table}")]}, {"routes": [("shop.orders", "shop.bills")]}])

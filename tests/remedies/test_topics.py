@@ -115,7 +115,7 @@ def test_a_table_that_was_left_out_stays_out(newcomer):
     newcomer.change({"source.tables": None})
     feed.write(order(34, 2))
     feed.everywhere(resolved(40))
-    newcomer.fails("catchup", 6, "was left out until now")
+    newcomer.fails("catchup", 6, "was excluded until now")
     newcomer.change({"source.tables": ["*.*", "!shop.orders"]})
     newcomer.succeeds("catchup")
 

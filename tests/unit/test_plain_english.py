@@ -1,4 +1,4 @@
-"""Pages and docstrings speak plain English: turns of phrase that a reader who is not a native speaker stumbles over do not come back.
+"""Pages, docstrings and messages speak plain English: phrases that a reader who is not a native speaker stumbles over do not come back.
 
 Each pattern has its replacement in the words of the field. Words in code are not looked at.
 """
@@ -83,6 +83,30 @@ def test_no_docstring_has_a_turn_of_the_dialect():
     patterns = {**DIALECT, **OF_CODE}
     found = [(place, match) for place, docstring in docstrings() for match in turns_of(docstring, patterns)]
     assert not found, found
+
+
+def messages():
+    """Yield the texts of the program that have words: of errors, remedies, the log, the command line. ``…`` is what is filled in."""
+    for path in sorted((ROOT / "applier").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+        parts = {id(part) for node in whole for part in node.values}
+        quiet = parts | {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = {node.lineno: "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values) for node in whole}
+        plain = [
+            node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet
+        ]
+        for line, text in [*texts.items(), *((node.lineno, node.value) for node in plain)]:
+            # A regular expression names its groups as it likes.
+            if " " in text and "(?P<" not in text:
+                yield f"{path.relative_to(ROOT)}:{line}", CODE.sub(" ", text)
+
+
+def test_no_message_has_a_turn_of_the_dialect():
+    patterns = {**DIALECT, **OF_CODE}
+    found = [(place, match) for place, text in messages() for match in turns_of(text, patterns)]
+    assert not found, found
+    assert any("the configuration file cannot be written: …" in text for _, text in messages()), "texts with values are read too"
 
 
 def test_the_patterns_find_the_dialect_in_a_docstring():

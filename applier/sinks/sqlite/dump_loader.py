@@ -142,7 +142,7 @@ def _errors(facts: Mapping[str, Any]) -> Iterator[None]:
     except ValueError as error:
         message, remedy = (
             f"rows of the dump cannot be read: {error}",
-            Remedy("dump.exclude-table-with-unreadable-rows", "Leave the table out by source.tables, or load into MariaDB or MySQL"),
+            Remedy("dump.exclude-table-with-unreadable-rows", "Exclude the table by source.tables, or load into MariaDB or MySQL"),
         )
         raise ConfigError(message, remedy=remedy, **facts) from None
 

@@ -56,7 +56,7 @@ _FULL: Final = "SQLITE_FULL"
 _IOERR_SHMSIZE: Final = 4874
 """SQLITE_IOERR_SHMSIZE: there is no room for the index of the write-ahead log. Python has no name for it before 3.11.5."""
 _ROOM: Final = Remedy(
-    "sqlite.free-disk-space", "Free space on the disk of the file: a daemon retries for run.retry_for_s, and so does the next start"
+    "sqlite.free-disk-space", "Free space on the disk of the file: a daemon retries for run.retry_for_s, and the next start retries too"
 )
 _OF_ROWS: Final = frozenset({"SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"})
 """Errors of single rows, not of their table as a whole."""

@@ -350,7 +350,7 @@ def implicit_default(column: ColumnType) -> Stored:
 def _now(column: ColumnType, ddl_time: DdlTime) -> Stored:
     if column.scale and not ddl_time.keeps_fraction:
         # TiDB's versions differ in whether they keep the fraction, and it is not in the stream.
-        message = "a new column gets the fraction of a second in which upstream's server began the DDL"
+        message = "a new column gets the fraction of a second in which upstream began the DDL"
         raise NeedsOperator(message, remedy=CONVERTED, type=str(column))
     text = ddl_time.now(column.scale, is_timestamp=column.family is TypeFamily.TIMESTAMP)
     # A DATE keeps the day in the wire's zone.

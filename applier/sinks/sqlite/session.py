@@ -34,14 +34,14 @@ def read_file_url(text: str) -> URL:
     """Return the URL of a file; BadAddress for everything else, which executors could not share."""
     url, options = parse_address(text, FILE_FORM)
     if url.host or url.username or url.password or url.port:
-        raise BadAddress("names a host, but a SQLite file has none", FILE_FORM)
+        raise BadAddress("names a host, which a SQLite file does not have", FILE_FORM)
     if not url.database or url.database == ":memory:" or ("mode", "memory") in options:
         raise BadAddress("names no file", Remedy("sink.use-file", f"A database in memory would lose the progress. {FILE_FORM}"))
     if url.database.startswith("file:"):
         raise BadAddress("names the file as a URI (file:…)", FILE_FORM)
     if options:
         raise BadAddress(
-            f"has an option, but a SQLite sink has none: {options[0][0]!r}",
+            f"has an option, and a SQLite sink takes no options: {options[0][0]!r}",
             Remedy("sink.remove-sqlite-options", "Remove it: the applier opens the file itself"),
         )
     return url

@@ -53,7 +53,7 @@ _ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TAB
 _FOLDS: Final = "SELECT @@GLOBAL.lower_case_table_names"
 _ALIKE_REMEDY: Final = Remedy(
     "binlog.give-distinct-names",
-    "Give one of them another name upstream, before the position of the replica. Or leave both out with source.tables",
+    "Give one of them another name upstream, before the position of the replica. Or exclude both with source.tables",
 )
 _INDEXES: Final = INDEX_PARTS._replace(columns="TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME", condition="NON_UNIQUE = 0")
 _COLLATIONS: Final = COLUMNS._replace(

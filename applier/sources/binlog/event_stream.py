@@ -310,7 +310,7 @@ class Framing:
             raise wrong("an event of the binlog is shorter than its header", self.at)
         time_s, kind, _, size, log_pos, flags = _EVENT_HEAD.unpack_from(data)
         if size != len(data):
-            raise wrong("an event of the binlog has not the size that it names", self.at, size=size, came=len(data))
+            raise wrong("the size of an event of the binlog is not the one that it names", self.at, size=size, came=len(data))
         if kind == FORMAT_DESCRIPTION:
             self._take_format(data)
         content = self._without_checksum(data, is_certain=kind != ROTATE)
@@ -346,7 +346,7 @@ class Framing:
             raise wrong("the server names no file of a binlog", self.at, file=name) from error
         target = BinlogPosition(self.place >> GENERATION_BITS, file, position).number
         if base_name != self._base_name or target < self.place or (target != self.place and target & MAX_POSITION != 4):
-            raise wrong("the server goes on with another file", self.at, file=name, position=position)
+            raise wrong("the server continues with another file", self.at, file=name, position=position)
         begin = self.place
         if is_real:
             self._pass(len(data) + self._checksum_bytes, end)

@@ -43,7 +43,7 @@ _LONGER: Final = Remedy(
     f"{_AGAIN}. Keep binlogs on the server for longer than a replica may lag: binlog_expire_logs_seconds",
 )
 _NO_LOG: Final = Remedy("binlog.set-log-bin", "Set log_bin and server_id in the server's configuration, and restart it")
-_WHICH: Final = Remedy("binlog.show-binary-logs", "SHOW BINARY LOGS names those that it has")
+_WHICH: Final = Remedy("binlog.show-binary-logs", "SHOW BINARY LOGS names the files that it has")
 _RIGHT_SERVER: Final = Remedy(
     "binlog.use-followed-server",
     "Give the url of the server that was followed. If it is gone, create the replica again from a dump (`applier docs start_over`)",
@@ -251,7 +251,7 @@ class LogStartFinder:
         """Say that the log of the same server is another one: it gives GTIDs again that the replica knows, to other transactions."""
         return NeedsOperator(
             "the server's binlog is not the one that was followed"
-            + (", and its GTIDs may stand for other transactions now" if state.gtid_set else ""),
+            + (", and its GTIDs may name other transactions now" if state.gtid_set else ""),
             remedy=OTHER_LOG,
             kind=FailureKind.OTHER_LOG,
             place=BinlogPosition.of(state.place).text(state.base_name),
@@ -263,7 +263,7 @@ class LogStartFinder:
         if identity == state.server and files[0].base_name == state.base_name and place.file < files[0].number:
             return _purged(place.text(state.base_name), files, self._server)
         return NeedsOperator(
-            "the server is not the one that was followed, and without GTIDs the replica's place cannot be found on it",
+            "the server is not the one that was followed, and without GTIDs the replica's position cannot be found on it",
             remedy=_RIGHT_SERVER,
             kind=FailureKind.OTHER_SERVER,
             followed=state.server,
@@ -372,7 +372,7 @@ _FORMS: Final = Remedy("binlog.write-source-start", 'Write source.start = "FILE:
 _SAY: Final = Remedy(
     "binlog.load-dump-or-set-start",
     "Load a dump with `applier load`. Or set source.start to the position of the dump that was loaded: dump:PATH reads it from the dump. "
-    '"now" begins behind everything that the server has logged so far',
+    '"now" begins after everything that the server has logged so far',
 )
 
 

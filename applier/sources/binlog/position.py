@@ -38,7 +38,7 @@ class BinlogPosition(NamedTuple):
                 "the position in the binlog cannot be numbered",
                 remedy=Remedy(
                     "binlog.split-transaction",
-                    "Files end below 4 GiB and are numbered below 16,777,216: split the transaction, or begin the numbering anew",
+                    "Files end below 4 GiB and are numbered below 16,777,216: split the transaction, or begin the numbering again",
                 ),
                 kind=FailureKind.POSITION,
                 generation=self.generation,

@@ -97,8 +97,8 @@ WRONG_ATTEMPTS: Final = 3
 """So often it may come wrong: a network may damage it, and TCP does not find everything."""
 _BEGIN_LATER: Final = Remedy(
     "binlog.create-again-after-commit",
-    "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, go on "
-    "behind it: `applier skip`",
+    "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, "
+    "continue after it: `applier skip`",
 )
 
 

@@ -258,7 +258,7 @@ def in_known_zone(ddl: DdlEvent, server: Server) -> DdlEvent:
     offset = _offsets(server, (time_s,))[0]
     if _needs_rules(ddl.query) and len(_offsets(server, (time_s, *_PROBES))) > 1:
         raise NeedsOperator(
-            "the DDL converts times, and the zone of upstream's server (time_zone = SYSTEM) has several offsets",
+            "the DDL converts times, and the zone of the upstream server (time_zone = SYSTEM) has several offsets",
             remedy=_ZONE_REMEDY,
             table=str(ddl.name),
             commit_ts=ddl.commit_ts,
@@ -377,7 +377,7 @@ def require(server: Server) -> None:
     for lack in lacks(server):
         raise NeedsOperator(
             f"the binlog of the server cannot be followed: {lack.problem}",
-            remedy=Remedy("binlog.begin-after-requirement", f"{lack.remedy}. What was logged before cannot be read: begin behind it"),
+            remedy=Remedy("binlog.begin-after-requirement", f"{lack.remedy}. What was logged before cannot be read: begin after it"),
             kind=FailureKind.REQUIREMENT,
             address=server.address,
         )

@@ -150,7 +150,7 @@ def _last(gtid_set: GtidSet) -> dict[str, Gtid]:
 
 _BOUNDARY: Final = Remedy(
     "binlog.give-end-of-transaction",
-    "Give a position where a transaction ends: the positions of SHOW MASTER STATUS, and those of a dump, are such positions",
+    "Give a position where a transaction ends: SHOW MASTER STATUS and dumps show such positions",
 )
 
 STATEMENTS: Final = frozenset({QUERY, MARIADB_QUERY_COMPRESSED})
@@ -315,7 +315,7 @@ class LogLookup:
                 raise
             raise _no_group(place, str(error.facts.get("cause", error.message))) from error
         if group is None or group.begin != offset:
-            raise _no_group(place, "the log ends there" if group is None else "one begins behind it")
+            raise _no_group(place, "the log ends there" if group is None else "one begins after it")
         return Offset(group.end)
 
     def begin_of(self, gtid: str, since: int, upto: int) -> Offset | None:

@@ -86,7 +86,7 @@ S3_CLIENT: Final[Mapping[str, Any]] = MappingProxyType(
 STORAGE_REMEDY: Final = Remedy("claim-check.check-storage", "Check source.claim_check: the storage, and its options")
 OBJECT_REMEDY: Final = Remedy(
     "claim-check.restore-object",
-    "The producer writes an object before its record: it was deleted, or source.claim_check.storage names another place. Restore it there "
+    "The producer writes an object before its record: it was deleted, or source.claim_check.storage names another one. Restore it there "
     f"under this name. Or load the row from upstream, and skip the record: `{SKIP_RECORD}`. Keep objects longer than the topic's records",
 )
 LARGE_REMEDY: Final = Remedy(

@@ -91,7 +91,7 @@ class LargeRowPlacer:
         images = read_row(body)
         if images.operation is RowOperation.DELETE:
             if not _has_handle_key(images.before):
-                raise no_columns("the row was too large for Kafka: only its key was sent, and it has none")
+                raise no_columns("the row was too large for Kafka: only its key was sent, and the row has no key")
             return place_images(head, images)
         if self._found.lookup is None or not _has_handle_key(images.after):
             raise no_columns()

@@ -62,7 +62,7 @@ def _unquote_token(match: re.Match[bytes]) -> bytes:
 GEOMETRY: Final = 255
 GEOMETRY_REMEDY: Final = Remedy(
     "open-protocol.exclude-geometry-column",
-    f"Leave the column out of the changefeed (column-selectors), or the table (filter). Then skip the record: `{SKIP_RECORD}`",
+    f"Exclude the column from the changefeed (column-selectors), or the table (filter). Then skip the record: `{SKIP_RECORD}`",
 )
 _SIGNED_ZERO: Final = re.compile(rb'("t":[45],(?:"h":true,)?(?:"f":\d+,)?"v":-0)(?=[},])')
 MAX_FLAGS = 2**63 - 1

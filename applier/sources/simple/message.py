@@ -87,7 +87,7 @@ def read_message(key: bytes | None, value: bytes | None) -> SimpleMessage:
     """Read a record. ProtocolError (version, json, avro, compression, field_type); it names the protocol that the record has instead."""
     try:
         if key:
-            raise ProtocolError.at(None, "version", "the record has a key, and those of the simple protocol have none")
+            raise ProtocolError.at(None, "version", "the record has a key, which no record of the simple protocol has")
         if not value:
             raise ProtocolError.at(None, "version", "the record has no value")
         message = _unpacked(value)

@@ -285,10 +285,10 @@ class RowFinder:
             return place_rows(message, version)
         is_delete = ROWS[message.kind] is RowOperation.DELETE
         if (message.old if is_delete else message.new) is None:
-            raise no_columns("the row was too large for Kafka: only its key was sent, and it has none")
+            raise no_columns("the row was too large for Kafka: only its key was sent, and the row has no key")
         rows = place_rows(message, version)
         if not rows[-1].key:
-            raise no_columns("the row was too large for Kafka: only its key was sent, and it has none")
+            raise no_columns("the row was too large for Kafka: only its key was sent, and the row has no key")
         if is_delete:
             return rows
         if self._found.lookup is None:

@@ -53,7 +53,7 @@ def is_valid_text(text: str) -> bool:
 def _parse_foreign(data: bytes) -> Any:
     text = data.decode("utf-8", "surrogateescape")
     if any(match[3] or (match[1] and not match[2]) for match in _ESCAPE.finditer(text)):
-        raise refuse("an escape stands for half a surrogate pair")
+        raise refuse("an escape is half a surrogate pair")
     try:
         return json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_float)
     except (ValueError, RecursionError) as cause:

@@ -118,7 +118,7 @@ def test_a_log_that_is_not_the_same_is_not_followed(filled):
         begun(source)
         at = source.listing().extents[STREAM].end
     lie = re.sub(r'"last":\[(\d+)', lambda found: f'"last":[{int(found[1]) - 1}', state)
-    with opened(filled) as source, pytest.raises(NeedsOperator, match="GTIDs may stand for other transactions") as caught:
+    with opened(filled) as source, pytest.raises(NeedsOperator, match="GTIDs may name other transactions") as caught:
         source.position.resume(ReplicaPosition(checkpoint_ts=at, positions={}, state=lie))
     assert caught.value.facts["kind"] == "other_log"
     lie = re.sub(r'"server":"[^"]*"', '"server":"another"', lie)

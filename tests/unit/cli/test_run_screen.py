@@ -71,7 +71,7 @@ def test_a_failure_is_shown_with_its_cause_its_attempt_and_its_end_on_a_narrow_t
     )
     lines = screen(replace(STATE, phase="failing", failing=failing), width)
     assert max(map(len, lines)) <= width
-    assert "failing for 96 s, attempt 12, the next one in 3.9 s; gives up at 22:21:47Z, in 8 min 24 s" in words(lines)
+    assert "failing for 96 s, attempt 12, the next one in 3.9 s; stops retrying at 22:21:47Z, in 8 min 24 s" in words(lines)
     assert "Can't connect to MySQL server on 'db.example' (Connection refused)" in words(lines)
 
 

@@ -87,7 +87,7 @@ def test_a_sink_that_is_away_is_shown_with_what_the_run_says_and_until_when_it_t
     text = " ".join(" ".join(lines).split())
     assert max(map(len, lines)) <= width
     assert lines[0] == "health      failing: something fails and is retried"
-    assert "failing for 93 s, since 2023-11-14 22:11:51Z; attempt 12, the next one at 2023-11-14 22:13:25Z, gives up at 2023-" in text
+    assert "failing for 93 s, since 2023-11-14 22:11:51Z; attempt 12, the next one at 2023-11-14 22:13:25Z, stops retrying at 2023-" in text
     assert "Connection refused" in text
     assert "orders-changefeed/12" in text
 

@@ -61,7 +61,7 @@ def test_every_problem_is_named_at_once_each_on_a_line_with_its_key_and_its_reme
         ("source", "partitions = { other = 1 }", "source limits a topic that is not in source.topics: 'other'", "changefeed"),
         ("source", 'partitions = { "^x" = 1 }', "source limits a topic that is not in source.topics: '^x'", "changefeed"),
         ("source", 'tables = ["shop"]', "source tables has no table: 'shop'", "shop.*"),
-        ("source", 'tables = ["!shop.*"]', "source tables leaves out every table", "*.*"),
+        ("source", 'tables = ["!shop.*"]', "source tables excludes every table", "*.*"),
         ("source", 'tables = ["@/no/such/file"]', "source tables names a file that cannot be read: '/no/such/file'", "path after @"),
         ("source", 'tables = ["/dev/null/(/.x"]', "source tables has no table", ""),
         ("source", 'route = [{ from = "shop.*", to = "x" }]', "source route is not a name for tables: 'x'", "{table}"),

@@ -20,7 +20,7 @@ def test_the_timestamp_is_read_from_the_header_of_mysqldump(tmp_path, header):
     (tmp_path / "all.sql").write_text(header.format(ts=TS))
     assert moment_of(tmp_path).start_ts == TS
     (tmp_path / "other.sql").write_text(header.format(ts=TS + 1))
-    with pytest.raises(ConfigError, match="dumps of different moments"):
+    with pytest.raises(ConfigError, match="dumps of different times"):
         moment_of(tmp_path)
 
 

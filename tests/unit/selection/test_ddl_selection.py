@@ -162,14 +162,14 @@ def test_a_table_like_one_that_is_left_out_has_the_sinks_names_in_case_the_sink_
 def test_a_swap_with_a_table_that_is_left_out_names_it():
     found = filtered(ddl("RENAME TABLE a TO log_a, log_n TO a", ddl_type=47))
     assert found.refusal is not None
-    assert found.refusal.why == "source.tables leaves out shop.log_n, which becomes shop.a: its rows were never read"
+    assert found.refusal.why == "source.tables excludes shop.log_n, which becomes shop.a: its rows were never read"
 
 
 def test_an_event_filter_leaves_ddls_of_some_tables_out():
     by_type = EventFilter.parse(TableFilter.parse(["shop.a"]), ["truncate table", "drop_index"])
     by_text = EventFilter.parse(TableFilter.parse(["*.*"]), [], [r"^drop\s+table.*_old"])
     chosen = selection(event_filters=[by_type, by_text])
-    assert select_ddl(ddl("TRUNCATE TABLE a", ddl_type=11), chosen).left_out == "source.event_filter leaves it out"
+    assert select_ddl(ddl("TRUNCATE TABLE a", ddl_type=11), chosen).left_out == "source.event_filter excludes it"
     assert not select_ddl(ddl("TRUNCATE TABLE b", "b", ddl_type=11), chosen).left_out
     assert select_ddl(ddl("DROP TABLE a_old", "a_old", ddl_type=4), chosen).left_out
     assert not select_ddl(ddl("DROP TABLE a", ddl_type=4), chosen).left_out

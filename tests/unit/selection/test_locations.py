@@ -93,9 +93,9 @@ def test_the_tables_from_before_the_routes_are_stored_once():
 def test_a_table_that_joins_after_rows_of_it_were_left_out_is_refused():
     found = locations()
     found.leave_out([folded("shop.a")])
-    assert "left out until now" in refusal(found.place_rows, rows("shop.a"))
-    assert "left out until now" in refusal(locations({"shop.a": ""}, selects=False).place_rows, rows("shop.a"))
-    assert "left out until now" in refusal(locations({"shop.a": ""}, selects=False).move, ddl("ALTER TABLE a ADD x INT"), is_applied=True)
+    assert "excluded until now" in refusal(found.place_rows, rows("shop.a"))
+    assert "excluded until now" in refusal(locations({"shop.a": ""}, selects=False).place_rows, rows("shop.a"))
+    assert "excluded until now" in refusal(locations({"shop.a": ""}, selects=False).move, ddl("ALTER TABLE a ADD x INT"), is_applied=True)
 
 
 def test_a_table_that_is_made_again_begins_a_new_history():

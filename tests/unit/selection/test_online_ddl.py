@@ -148,8 +148,8 @@ def test_a_filter_that_takes_the_copy_in_has_the_tables_as_upstream_has_them():
 
 @pytest.mark.parametrize("query", GH_OST)
 def test_statements_about_tables_of_the_tools_are_left_out_with_the_reason(query):
-    assert select_ddl(ddl(query, table="_x"), selection(ALWAYS, ())).left_out == "source.online_ddl leaves it out"
-    assert select_ddl(ddl(query, table="_x"), selection()).left_out == "source.tables leaves it out"
+    assert select_ddl(ddl(query, table="_x"), selection(ALWAYS, ())).left_out == "source.online_ddl excludes it"
+    assert select_ddl(ddl(query, table="_x"), selection()).left_out == "source.tables excludes it"
 
 
 @pytest.mark.parametrize("name", ["_orders_gho", "_orders_new", "_orders_ghc", "_orders_del", "_orders_old"])

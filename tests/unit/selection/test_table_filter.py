@@ -72,7 +72,7 @@ def test_a_quoted_name_may_have_dots():
         ("shop", "no table"),
         ("shop.", "empty name"),
         (".orders", "empty name"),
-        ("shop.orders.x", "goes on"),
+        ("shop.orders.x", "continues after"),
         ("shop.a-b", "special character"),
         ("shop.a b", "special character"),
         ("shop.[a", "special character"),

@@ -137,9 +137,9 @@ def test_any_password_of_the_environment_arrives_as_it_is(password):
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("sqlite:///replica.db?mode=ro", "has an option, but a SQLite sink has none: 'mode'"),
-        ("sqlite:///replica.db?uri=true", "has an option, but a SQLite sink has none: 'uri'"),
-        ("sqlite:///replica.db?timeout", "has an option, but a SQLite sink has none: 'timeout'"),
+        ("sqlite:///replica.db?mode=ro", "has an option, and a SQLite sink takes no options: 'mode'"),
+        ("sqlite:///replica.db?uri=true", "has an option, and a SQLite sink takes no options: 'uri'"),
+        ("sqlite:///replica.db?timeout", "has an option, and a SQLite sink takes no options: 'timeout'"),
         ("sqlite:///file:replica.db?mode=ro&uri=true", "names the file as a URI"),
         ("sqlite:///file:x?mode=memory&uri=true", "names no file"),
         ("sqlite://data/replica.db", "names a host"),

@@ -167,8 +167,8 @@ def spelled_in_sink(connection: Connection, ddl: DdlEvent) -> Spellings:
         # Upstream the two are the same. Which one the DDL means must not be guessed: DROP would drop the wrong one.
         if len(candidates) > 1:
             raise NeedsOperator(
-                "the sink has several names that differ only in case; upstream they are one name",
-                remedy=Remedy("mysql.rename-tables", "Rename those that upstream does not have, then start the applier again"),
+                "the sink has several names that differ only in case; upstream they are the same name",
+                remedy=Remedy("mysql.rename-tables", "Rename the names that upstream does not have, then start the applier again"),
                 found=", ".join(sorted(map(str, candidates))),
                 table=str(ddl.name),
                 commit_ts=ddl.commit_ts,

@@ -385,7 +385,7 @@ def test_a_row_with_its_key_alone_is_a_placeholder_or_is_refused():
 
 
 def test_a_large_row_of_a_table_without_a_key_is_no_ddl():
-    with pytest.raises(ProtocolError, match="it has none"):
+    with pytest.raises(ProtocolError, match="the row has no key"):
         placed(bootstrap(schema(indexes=[])), row("INSERT", handleKeyOnly=True), whole_rows=WholeRowSources(lookup=object()))
 
 
