@@ -19,8 +19,8 @@ from applier.model.segment import SegmentWindow, first_beyond, is_beyond, is_spe
 #
 # A range is opened when the sweep reaches its first commit_ts, and so is each table in it; both are closed when the sweep leaves their last
 # behind. What a segment costs depends on the ranges that are open at its time, not on all that are cached: ten thousand DDLs are ten
-# thousand steps. There are two sweeps, since neither steps back: one stands at the checkpoint, the other where the last segment ends
-# that was handed out ahead of it.
+# thousand steps. The sweep never steps back: it stands where the last segment ends that was handed out ahead of the checkpoint. At the
+# checkpoint itself the index begins, since what is spent is released: the group there, which is seldom applied again, has a new sweep.
 
 
 # --- index -----------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class OpenRange:
 
     def __init__(self, number: int, report: RangeReport) -> None:
         self.number, self.report = number, report
-        # Sorted when they are asked for: one of the two sweeps seldom does.
+        # Sorted when they are asked for: of a range that lies in one segment they are not.
         self._waiting: list[TableRows] | None = None
         self._open: list[TableRows] = []
 
@@ -158,15 +158,6 @@ class Sweep:
         """Begin again with all ranges that are cached."""
         self._open.clear()
         self._reached_ts = BEFORE_ALL
-
-    def has_row_at(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
-        """Whether a range that was reported after number ``since`` may hold a row at ``ts`` that must be applied with its group."""
-        return any(
-            opened.number > since
-            and may_hold(ts, opened.report.min_ts, opened.report.max_ts)
-            and any(_is_at(ts, table, settled) for table in opened.tables(ts, ts))
-            for opened in self._opened(ts, ts)
-        )
 
     def has_rows(self, after_ts: Ts, upto_ts: Ts) -> bool:
         """Whether any row may lie in a segment."""
@@ -380,7 +371,6 @@ class Cache:
         "_ranges",
         "_starts",
         "ahead",
-        "at_checkpoint",
         "bytes_of",
         "closed",
         "rows",
@@ -394,7 +384,7 @@ class Cache:
         self._names: dict[Stream, set[RangeId]] = {}
         # By their first and by their last commit_ts.
         self._starts, self._ends = RangeIndex(), RangeIndex()
-        self.at_checkpoint, self.ahead = Sweep(self._ranges, self._starts), Sweep(self._ranges, self._starts)
+        self.ahead = Sweep(self._ranges, self._starts)
         self._pinned: Counter[RangeId] = Counter()
         self._batches = BatchBytes()
         self.bytes_of: Counter[Stream] = Counter()
@@ -435,8 +425,7 @@ class Cache:
 
     def _keep(self, number: int, report: RangeReport) -> None:
         self._ranges[report.range] = (number, report)
-        for sweep in (self.at_checkpoint, self.ahead):
-            sweep.add(number, report)
+        self.ahead.add(number, report)
         self._starts.add(report.min_ts, number, report.range)
         self._ends.add(report.max_ts, number, report.range)
         self._names.setdefault(report.range.stream, set()).add(report.range)
@@ -455,8 +444,7 @@ class Cache:
         self.rows -= report.rows
         self.closed.drop(report)
         self._names[name.stream].remove(name)
-        for sweep in (self.at_checkpoint, self.ahead):
-            sweep.drop(name)
+        self.ahead.drop(name)
         return True
 
     def report_of(self, name: RangeId) -> RangeReport:
@@ -472,6 +460,15 @@ class Cache:
     def names_of(self, stream: Stream) -> list[RangeId]:
         """Name the ranges with rows of a stream, in offset order."""
         return sorted(self._names.get(stream, ()))
+
+    def has_row_at(self, ts: Ts, since: int, settled: frozenset[FoldedName]) -> bool:
+        """Whether a range that was reported after number ``since`` may hold a row at the checkpoint that must be applied with its group."""
+        begun = self._starts.between(BEFORE_ALL, ts)
+        return any(number > since and any(_is_at(ts, table, settled) for table in self.report_of(name).tables) for _, number, name in begun)
+
+    def select_again(self, window: SegmentWindow) -> Segment:
+        """Choose what a segment needs with the group at the checkpoint, where it begins."""
+        return Sweep(self._ranges, self._starts).select(window)
 
     def read_rows(self, names: Iterable[RangeId]) -> int:
         """How many rows were read in those ranges that are still here, replays included."""

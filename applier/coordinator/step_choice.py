@@ -49,7 +49,12 @@ class CheckpointGroup:
 
     def has_latecomer(self, cache: Cache, checkpoint_ts: Ts) -> bool:
         """Whether the cache may hold a row at A that was not applied with the others."""
-        return self.settled_tables is not None and cache.at_checkpoint.has_row_at(checkpoint_ts, self._reports, self.settled_tables)
+        if self.settled_tables is None:
+            return False
+        found = cache.has_row_at(checkpoint_ts, self._reports, self.settled_tables)
+        # Once per range: thousands of DDLs may have one ts, and a range thousands of tables.
+        self._reports = self._reports if found else cache.number
+        return found
 
     def segment_applied(self, reports: int, *, moves: bool) -> None:
         """Know the rows of the first ``reports`` ranges as applied. ``moves``: the checkpoint leaves the group behind."""
@@ -138,7 +143,7 @@ class Segments:
             # Selected now, and not when the segment was cut: the latecomer may have come since.
             settled = self.group.settled_tables or frozenset()
             window = SegmentWindow(after_ts=after_ts, upto_ts=end_ts, again=True, settled_tables=settled)
-            segment, self._reports = self._cache.at_checkpoint.select(window), self._cache.number
+            segment, self._reports = self._cache.select_again(window), self._cache.number
         return ApplySegment(segment=segment, positions=self._streams.positions(end_ts), later=later if end_ts == upto_ts else ())
 
     def applied(self, *, moves: bool) -> None:

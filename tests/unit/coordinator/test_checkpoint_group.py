@@ -1,5 +1,6 @@
 """The rows at exactly the checkpoint, and the latecomers among them."""
 
+from applier.coordinator import cache as cache_module
 from applier.coordinator.cache import Cache
 from applier.coordinator.step_choice import CheckpointGroup
 from applier.model.range_report import RangeId
@@ -7,12 +8,16 @@ from tests.timeline.report import report_of
 from tests.timeline.scenario import P0, folded, row
 
 
+def added(cache, at, one):
+    report, _ = report_of(RangeId(P0, at, at + 1), [one], 0)
+    cache.open_batch([report.range])
+    cache.add(report)
+
+
 def cache_of(*rows):
     cache = Cache()
     for at, one in enumerate(rows):
-        report, _ = report_of(RangeId(P0, at, at + 1), [one], 0)
-        cache.open_batch([report.range])
-        cache.add(report)
+        added(cache, at, one)
     return cache
 
 
@@ -45,3 +50,15 @@ def test_a_ddl_that_may_have_touched_everything_leaves_no_latecomer_until_the_ch
     assert not group.has_latecomer(cache_of(row(5)), 5)
     group.segment_applied(0, moves=True)
     assert group.has_latecomer(cache_of(row(5)), 5)
+
+
+def test_the_tables_of_a_range_are_looked_at_once_however_many_ddls_there_are_at_the_checkpoint(monkeypatch):
+    looked, is_at = [], cache_module._is_at
+    monkeypatch.setattr(cache_module, "_is_at", lambda ts, table, settled: looked.append(table) or is_at(ts, table, settled))
+    cache, group = cache_of(row(5)), CheckpointGroup(folded("a"))
+    for number in range(100):
+        assert not group.has_latecomer(cache, 5)
+        group.ddl_executed(folded(f"b{number}"), 1, moves=False)
+    assert len(looked) == 1
+    added(cache, 1, row(5, table="c"))
+    assert group.has_latecomer(cache, 5)
