@@ -18,7 +18,7 @@ from applier.model.events import Column as ImageColumn
 from applier.model.events import ColumnShape, Image, Shape, Value
 from applier.planner.port import ImageDecoder, ImagesDecoder
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes
-from applier.sources.simple.value import ValueForm, as_sent, form_of, of_avro, of_json, range_of
+from applier.sources.simple.value import IN_TWO_FORMS, ValueForm, as_sent, form_of, of_avro, of_json, range_of
 from applier.sources.ticdc.json_text import parse_object
 
 JSON: Final = b""
@@ -163,6 +163,8 @@ def _json_type(column: ColumnShape) -> Any:
 
 def _avro_type(column: ColumnShape) -> Any:
     match form_of(column):
+        case ValueForm.INTEGER if column.mysql_type in IN_TWO_FORMS:
+            return int | str | None
         case ValueForm.INTEGER:
             return int | None
         case ValueForm.FLOAT:
@@ -175,6 +177,8 @@ def _avro_type(column: ColumnShape) -> Any:
 
 def _fix_of(column: ColumnShape, *, is_avro: bool) -> ColumnFix | None:
     match form_of(column):
+        case ValueForm.INTEGER if is_avro and column.mysql_type in IN_TWO_FORMS:
+            return lambda values: _one_by_one(column, values)
         case ValueForm.INTEGER:
             check = _checked_integers(*range_of(column))
             return check if is_avro else lambda texts: check(_integers(texts))
@@ -186,6 +190,13 @@ def _fix_of(column: ColumnShape, *, is_avro: bool) -> ColumnFix | None:
             return lambda texts: [as_sent(column, text) for text in texts]
         case _:
             return None
+
+
+def _one_by_one(column: ColumnShape, values: Sequence[Any]) -> list[Value]:
+    try:
+        return [of_avro(column, value) for value in values]
+    except ProtocolError as cause:
+        raise ValueError("a value does not fit") from cause
 
 
 def _integers(texts: Sequence[str]) -> list[int]:

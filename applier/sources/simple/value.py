@@ -52,6 +52,8 @@ TYPES: Final[dict[str, tuple[int, bool]]] = {
 _BITS: Final = {1: 8, 2: 16, 9: 24, 3: 32, 8: 64}
 _RANGES: Final = {13: (0, 2155), 16: (0, 2**64 - 1), 247: (0, 2**16 - 1), 248: (0, 2**64 - 1)}
 _BIT, _SET, _TIMESTAMP = 16, 248, 7
+IN_TWO_FORMS: Final = frozenset({_BIT, _SET})
+"""Types whose values have two forms in Avro: a BIT is a long or a text, by the producer; a long of 64 bits is negative."""
 _FLOATS: Final = frozenset({4, 5})
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}", re.ASCII)

@@ -129,6 +129,26 @@ def test_a_timestamp_is_its_text(location):
     assert assert_ways_agree(before, row("INSERT", {"id": "1", "c": {"location": "UTC"}})) is None
 
 
+BITS = b"\x06bit\x02\x01"
+"""A BIT of 64 ones as tiflow writes it."""
+
+
+@pytest.mark.parametrize(
+    "bit", [BITS, b"\x06bit\x08\x02" + b"5", b"\x06bit\x08\x28" + b"18446744073709551615"], ids=["long", "text", "long text"]
+)
+def test_rows_with_bits_of_either_producer_are_read_together(bit, monkeypatch):
+    value = AVRO_ROWS["insert"].replace(BITS, bit)
+    decoder = decoder_of(AVRO_ROWS["bootstrap"], value)
+    placer = decoder.placer(STREAM)
+    (first,) = (
+        one for _, one in place_records(placer, [Record(Offset(n), None, v) for n, v in enumerate([AVRO_ROWS["bootstrap"], value])])
+    )
+    monkeypatch.setattr("applier.sources.simple.placer.read_message", None)
+    again = [one for _, one in place_records(placer, [Record(Offset(n), None, value) for n in range(2, 9)])]
+    assert [decoded(decoder, one) for one in again] == [decoded(decoder, first)] * 7
+    assert decoded(decoder, first)[3]["bit"] == (5 if bit.endswith(b"5") and len(bit) < 9 else MAX64)
+
+
 def stamped(encoding, zone):
     """Rows of one version whose TIMESTAMP values name a zone."""
     if encoding == AVRO:
