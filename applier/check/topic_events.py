@@ -134,7 +134,7 @@ def _read_findings(config: Config, tail: TopicTail) -> Iterator[CheckFinding]:
     # A topic of another protocol fails the same way at each record.
     first = {(error.message, error.facts.get("topic")): error for error in reversed(tail.failures)}
     for error in list(reversed(first.values()))[:MOST_NAMED]:
-        is_quarantined = tolerated and isinstance(error, ProtocolError) and error.facts["kind"] not in NEVER_QUARANTINED
+        is_quarantined = tolerated and isinstance(error, ProtocolError) and error.fault not in NEVER_QUARANTINED
         level = Severity.WARNING if is_quarantined else Severity.ERROR
         yield of_error(READ, error, level=level)
     if not tail.failures:

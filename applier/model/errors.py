@@ -47,7 +47,7 @@ class ApplierError(Exception):
     def __reduce__(self) -> tuple[Callable[..., "ApplierError"], tuple[Any, ...]]:
         """Pickle with remedy and facts: errors cross from executors to the driver."""
         # BaseException would pickle its ``args`` only: remedy and facts would be lost on the way to the driver.
-        return _rebuild, (type(self), self.message, self._remedy, self.facts)
+        return _rebuild, (type(self), self.message, self._remedy, self.kind, self.facts)
 
     def __str__(self) -> str:
         """Give the message, the facts in brackets, and the remedy."""
@@ -55,8 +55,13 @@ class ApplierError(Exception):
         return self.message + (f" [{facts}]" if facts else "") + (f". {self.remedy}" if self.remedy else "")
 
 
-def _rebuild(kind: type[ApplierError], message: str, remedy: Remedy, facts: dict[str, Any]) -> ApplierError:
-    return kind(message, remedy=remedy, **facts)
+def _rebuild(
+    made: Callable[..., ApplierError], message: str, remedy: Remedy, kind: FailureKind | RecordFault | None, facts: dict[str, Any]
+) -> ApplierError:
+    others = {name: value for name, value in facts.items() if name != "kind"}
+    error = made(message, remedy=remedy, **others) if kind is None else made(message, remedy=remedy, kind=kind, **others)
+    error.facts = facts
+    return error
 
 
 @contextmanager
@@ -132,12 +137,17 @@ _UNREADABLE_BY_KIND = {"version": _NO_PROTOCOL}
 
 
 class ProtocolError(SourceError):
-    """A record that is not of the protocol that is read. ``facts['kind']`` is a ``RecordFault``."""
+    """A record that is not of the protocol that is read. ``fault`` says why; no kind of failure: another attempt reads the same."""
 
     def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: RecordFault | Literal[""] = "", **facts: Any) -> None:
         super().__init__(message, remedy=remedy or _UNREADABLE_BY_KIND.get(kind, _UNREADABLE), **facts)
+        self.fault: RecordFault | None = kind or None
         if kind:
             self.facts = {"kind": kind, **facts}
+
+    def __reduce__(self) -> tuple[Callable[..., ApplierError], tuple[Any, ...]]:
+        """Pickle the fault too."""
+        return _rebuild, (type(self), self.message, self._remedy, self.fault, self.facts)
 
     @classmethod
     def at(cls, position: RecordPosition | None, kind: RecordFault, message: str, **facts: Any) -> "ProtocolError":

@@ -76,7 +76,7 @@ RecordFault: TypeAlias = Literal[
     "event_type", "field_type", "flags", "framing", "handle_key_only", "incident", "json", "old_times", "partial_key", "partial_row",
     "protocol", "query", "row_image", "rows_event", "schema", "statement", "table_map", "time_zone", "timestamp", "value_type", "version",
 ]  # fmt: skip
-"""Why a record cannot be read: the kinds of ``ProtocolError``, all of them. None is in ``REACTIONS``: it stops the run, or the record is
+"""Why a record cannot be read: ``ProtocolError.fault``, all of them. None is in ``REACTIONS``: it stops the run, or the record is
 quarantined. Plain texts, which mypy compares with this list: a decoder writes many."""
 OTHER_PROTOCOL: Final[RecordFault] = "protocol"
 OTHER_ZONE: Final[RecordFault] = "time_zone"

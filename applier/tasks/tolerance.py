@@ -126,7 +126,7 @@ class TolerantPlacer:
             return _rejected(position, event, f"skipped by the operator ({decided_by})", QuarantineState.SKIPPED, key)
         if not isinstance(event, Unplaced):
             return event
-        is_tolerated = self._tolerance.unreadable and event.error.facts["kind"] not in NEVER_QUARANTINED
+        is_tolerated = self._tolerance.unreadable and event.error.fault not in NEVER_QUARANTINED
         if not is_tolerated and position.offset not in self._stored_offsets:
             raise event.error
         return _rejected(position, event, reason_of(event.error) + _consequence(event), QuarantineState.HELD, key)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
+from applier.model.failure import RecordFault
 from applier.model.position import RecordPosition
 from applier.model.remedy import Remedy
 from applier.selection import SelectedTable
@@ -87,7 +88,9 @@ _header = Struct("<4xB4xI").unpack_from
 _SILENT: Final = frozenset({5, 13, 14, 16, 28, 29, 33, 34, 36, 37, 38, 42, 160, 162})
 """Events of a group that hold no rows: variables of a statement, XIDs, GTIDs, texts. What a statement does is in QUERY."""
 
-_UNREADABLE: Final = frozenset({"charset", "column_type", "event_type", "framing", "row_image", "rows_event", "table_map"})
+_UNREADABLE: Final[frozenset[RecordFault]] = frozenset(
+    {"charset", "column_type", "event_type", "framing", "row_image", "rows_event", "table_map"}
+)
 """Kinds of errors that nothing else is known to be done about."""
 BY_GTID: Final = Remedy(
     "binlog.look-at-gtid",
@@ -164,6 +167,6 @@ def located(error: ApplierError, place: RecordPosition, head: PartHead | None, e
     if event is not None and isinstance(event[4], MappedTable | SelectedTable):
         facts |= {"schema": event[4].name.schema, "table": event[4].name.table}
     remedy = error.remedy
-    if isinstance(error, ProtocolError) and error.facts.get("kind") in _UNREADABLE:
+    if isinstance(error, ProtocolError) and error.fault in _UNREADABLE:
         remedy = BY_GTID if facts.get("gtid") else BY_POSITION
     return type(error)(error.message, remedy=remedy, **(place.facts | facts | error.facts))

@@ -154,7 +154,7 @@ def _read_value(name: str, mysql_type: int, flags: int, wire: Any) -> Value:
     try:
         return _convert(mysql_type, flags, wire)
     except ProtocolError as cause:
-        raise _refuse(cause.facts["kind"], name, cause.message, mysql_type=mysql_type) from cause
+        raise _refuse(cause.fault or "value_type", name, cause.message, mysql_type=mysql_type) from cause
 
 
 def _convert(mysql_type: int, flags: int, wire: Any) -> Value:

@@ -135,7 +135,7 @@ def useless(cause: ProtocolError, announced: RowEvent, position: RecordPosition 
         "claim_check": announced.claim_check,
     }
     message = f"the claim-check object cannot be used: {cause.message}"
-    error = ProtocolError.at(position, "claim_check", message, **facts, reason=cause.facts["kind"])
+    error = ProtocolError.at(position, "claim_check", message, **facts, reason=cause.fault)
     error.remedy = RESTORE
     return error
 
