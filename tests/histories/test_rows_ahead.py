@@ -17,13 +17,13 @@ from tests.histories.test_any_history_ends_identical import assert_identical
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import DeathError, Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
-from tests.rig.protocol import families_of, in_format
+from tests.rig.protocol import in_format
 from tests.rig.seeds import seeds
 
 
 def world(seed, **changes):
     """A history, and what a producer with one of the two dispatchers that row consistency allows makes of it."""
-    history = History(seed, HistoryOptions(transactions=60, families=families_of(seed)))
+    history = History(seed, HistoryOptions(transactions=60))
     dispatcher = (Dispatcher.TABLE, Dispatcher.INDEX_VALUE)[seed % 2]
     drawn = ProducerOptions.drawn(seed)
     # Raw updates that change a key are ordered where a table has one stream.
