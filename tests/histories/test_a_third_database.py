@@ -10,7 +10,7 @@ from applier.check.shared_facts import SharedFacts
 from applier.check.sink import TABLES, examine_sink
 from applier.cli.main import run
 from applier.config import load_config
-from applier.model.errors import ConfigError, NeedsOperator
+from applier.model.errors import ConfigError, NeedsOperator, ProtocolError
 from applier.model.events import TableName
 from applier.model.finding import Severity
 from applier.model.position import Offset
@@ -20,13 +20,17 @@ from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks import registry
 from applier.sinks.registry import open_sink, register
 from applier.sinks.settings import SinkSettings
+from applier.sources import formats
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_access import SinkAccess
 from applier.status.replica_status import Health
 from applier.verify.difference import RowState
 from applier.verify.task import Task, perform
 from applier.verify.verification import ComparedTables, Options
+from tests.histories.test_a_third_format import BEGINNING, KEY, PLAIN, PROTOCOL, TEXT, Feed, changelog_of
 from tests.histories.test_another_format import CREATE, STREAM, source_of
+from tests.line_format.decoder import LineDecoder
+from tests.line_format.encoder import ddl, put, resolved
 from tests.rig.dump_directory import DUMPLING, TS
 from tests.rig.local_replica import Replica
 from tests.vault import ENTRY
@@ -111,6 +115,36 @@ def test_the_commands_and_the_page_ask_its_kit(tmp_path, config, capsys):
     assert access.quarantine()["held"] == 1
     assert run(["grants", "sink", "--config", config]) == 2
     assert "a vault has no users" in capsys.readouterr().err
+
+
+def test_a_made_up_format_reaches_it_and_inspect_check_skip_and_the_dataframe_take_its_configuration(
+    tmp_path, mock_kafka, monkeypatch, capsys
+):
+    monkeypatch.setitem(formats.FORMATS, PROTOCOL, LineDecoder)
+    feed = Feed(tmp_path, mock_kafka)
+    feed.config.write_text(feed.config.read_text().replace(f"sqlite:///{tmp_path}/replica.db", url_of(tmp_path)))
+    create = ddl(10, "shop", "orders", 3, "CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(20))")
+    row = put(20, "shop", "orders", id=(3, KEY, 1), note=(TEXT, PLAIN, "one"))
+    feed.produce([BEGINNING[0], create, resolved(11)], ["no event"], [row], [resolved(30)])
+    assert feed.run("inspect", "--json") == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["offset"], one.get("error", one.get("table"))) for one in shown if one.get("table") == "orders" or "error" in one] == [
+        (0, "orders"),
+        (1, "event_type"),
+        (2, "orders"),
+    ]
+    with feed.source() as source, pytest.raises(ProtocolError, match="the line is no event"):
+        Replica(url_of(tmp_path), source).catch_up()
+    assert feed.run("skip", *feed.at(1)) == 0
+    with feed.source() as source:
+        Replica(url_of(tmp_path), source).catch_up()
+    assert rows_of(tmp_path) == [(1, "one")]
+    capsys.readouterr()
+    feed.run("check", "--wait", 0, "--json")
+    found = {line["check"]: line["level"] for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert {level for check, level in found.items() if check.startswith("sink")} == {"ok"}, found
+    rows = changelog_of(config=str(feed.config), on_unreadable="keep")
+    assert [(row["op"], row["commit_ts"]) for row in rows] == [("ddl", 5), ("ddl", 10), ("unreadable", None), ("update", 20)]
 
 
 def test_check_examines_it(tmp_path, config):

@@ -42,7 +42,7 @@ BEGINNING = [
     resolved(11),
 ]
 TYPES = {"BIGINT": LongType(), "INT": IntegerType(), "TIMESTAMP": TimestampType(), "BOOLEAN": BooleanType()}
-NAMES = [name for name, _ in columns_of(TopicColumns(TSO_TIMELINE))]
+COLUMNS = columns_of(TopicColumns(TSO_TIMELINE))
 
 
 def order(ts, number, n, note="a b"):
@@ -217,14 +217,17 @@ def test_a_record_of_another_format_stops_with_its_place(feed):
     assert caught.value.facts["offset"] == 1
 
 
+def changelog_of(**options):
+    """Return the rows of the DataFrame that the format ``ticdc`` gives."""
+    source = ChangelogSource(options)
+    assert source.schema() == schema_text(TopicColumns(TSO_TIMELINE))
+    reader = source.reader(StructType([StructField(name, TYPES.get(kind, StringType())) for name, kind in COLUMNS]))
+    return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+
+
 def test_the_dataframe_has_its_events(feed):
     feed.produce(BEGINNING, [order(20, 1, None), deleted(21, "shop", "orders", id=(INT, KEY, 1))])
-    source = ChangelogSource({"bootstrap_servers": feed.servers, "topics": feed.topic, "protocol": PROTOCOL})
-    assert source.schema() == schema_text(TopicColumns(TSO_TIMELINE))
-    reader = source.reader(
-        StructType([StructField(name, TYPES.get(kind, StringType())) for name, kind in columns_of(TopicColumns(TSO_TIMELINE))])
-    )
-    rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    rows = changelog_of(bootstrap_servers=feed.servers, topics=feed.topic, protocol=PROTOCOL)
     assert [(row["op"], row["commit_ts"]) for row in rows] == [("ddl", 5), ("ddl", 10), ("update", 20), ("delete", 21)]
     assert json.loads(rows[2]["after"]) == {"id": 1, "n": None, "note": "a b"}
 
