@@ -69,11 +69,6 @@ class Inventory:
     files: tuple[DumpFile, ...]
 
     @property
-    def is_whole_file(self) -> bool:
-        """Whether the dump is one file with everything (or several of them)."""
-        return any(file.kind is FileKind.WHOLE for file in self.files)
-
-    @property
     def tables(self) -> list[TableName]:
         """The tables that the dump makes, without views."""
         views = {file.table for file in self.of(FileKind.VIEW)}

@@ -20,8 +20,6 @@ Value = bytes | None
 Key = tuple[bytes, ...]
 
 DIGEST_BITS: Final = 32
-STEP_BITS: Final = 8
-"""Rows are divided into 256 parts at once."""
 
 
 @dataclass(frozen=True, slots=True)

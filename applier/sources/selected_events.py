@@ -2,11 +2,11 @@
 
 A format cuts a record into ``UnreadEvent`` and reads their parts when it is asked. Here is what every format needs again: the tables that
 the filter excludes, the row changes that an event filter excludes, the sink's names, markers for rows that cannot be read, and errors
-that name their event. A format whose rows all come this way has ``EventPlacer`` as its placer.
+that name their event.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
@@ -14,7 +14,7 @@ from applier.model.position import Offset, RecordPosition, Stream
 from applier.model.rejected_event import WHOLE_RECORD, RejectedEvent
 from applier.selection import SelectedTable, TableSelection, select_ddl
 from applier.sources.compiled import intern_shape
-from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
+from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Unplaced
 
 
 def gather_rows(events: Iterable[tuple[int, int, Placed | RejectedEvent]]) -> Iterator[PlacedRows | PlacedEvent]:
@@ -150,36 +150,3 @@ def located(error: ProtocolError, position: RecordPosition | None, index: int | 
     found = ProtocolError.at(position, kind, error.message, **(where | facts))
     found.remedy = error.remedy
     return found
-
-
-Split: TypeAlias = Callable[[bytes | None, bytes | None], Iterable[UnreadEvent]]
-"""Key and value of a record -> its events. ProtocolError, without a position, if the record cannot be taken apart."""
-
-
-class EventPlacer:
-    """Implements ``Placer`` for a format whose events are read one by one."""
-
-    def __init__(self, stream: Stream, selection: TableSelection, split: Split) -> None:
-        self._events, self._split = SelectedEvents(stream, selection), split
-
-    def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
-        """Yield the events of some records in order; ProtocolError names the first that cannot be read."""
-        return gather_rows(self._place(records))
-
-    def _place(self, records: Sequence[Record]) -> Iterator[tuple[int, int, Placed]]:
-        for offset, key, value in records:
-            try:
-                events = list(self._split(key, value))
-            except ProtocolError as error:
-                raise self._events.located(error, offset, None) from error
-            for index, event in enumerate(events):
-                for placed in self._events.place(event, offset, index):
-                    yield offset, index, placed
-
-    def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
-        """Return the events of one record, each with its index. Raises nothing."""
-        try:
-            events = list(self._split(key, value))
-        except ProtocolError as error:
-            return self._events.unplaced(error, offset)
-        return [(index, found) for index, event in enumerate(events) for found in self._events.place_or_mark(event, offset, index)]

@@ -42,7 +42,6 @@ _TYPES: Final[Mapping[str, int]] = {
 _INTEGERS: Final = frozenset({1, 2, 3, 8, 9, 13, BIT, ENUM, SET})
 _WORD: Final = re.compile(r"[a-z]+")
 _BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
-_TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Bytes in, events out: the format's side of the source's port."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -25,9 +25,9 @@ from applier.model.position import RecordPosition, Stream, Ts
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.column_flags import keys_of, shape_of
 from applier.sources.compiled import intern_shape
-from applier.sources.port import EventHead, Record
+from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Record, Unplaced
 from applier.sources.row_key import decode_key, encode_key
-from applier.sources.selected_events import EventPlacer, located
+from applier.sources.selected_events import SelectedEvents, gather_rows, located
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources
 
 INTEGER = 3
@@ -156,6 +156,35 @@ def split(key: bytes | None, value: bytes | None) -> list[LineEvent]:
     return [LineEvent(line) for line in lines]
 
 
+class LinePlacer:
+    """Implements ``Placer``: the events are read one by one."""
+
+    def __init__(self, stream: Stream, selection: TableSelection) -> None:
+        self._events = SelectedEvents(stream, selection)
+
+    def place_all(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
+        """Yield the events of some records in order; ProtocolError names the first that cannot be read."""
+        return gather_rows(self._place(records))
+
+    def _place(self, records: Sequence[Record]) -> Iterator[tuple[int, int, Placed]]:
+        for offset, key, value in records:
+            try:
+                events = list(split(key, value))
+            except ProtocolError as error:
+                raise self._events.located(error, offset, None) from error
+            for index, event in enumerate(events):
+                for placed in self._events.place(event, offset, index):
+                    yield offset, index, placed
+
+    def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
+        """Return the events of one record, each with its index. Raises nothing."""
+        try:
+            events = list(split(key, value))
+        except ProtocolError as error:
+            return self._events.unplaced(error, offset)
+        return [(index, found) for index, event in enumerate(events) for found in self._events.place_or_mark(event, offset, index)]
+
+
 @dataclass(frozen=True, slots=True)
 class LineDecoder:
     """Implements ``Decoder``."""
@@ -171,8 +200,8 @@ class LineDecoder:
     def row_lookup(self) -> None:
         return None
 
-    def placer(self, stream: Stream) -> EventPlacer:
-        return EventPlacer(stream, self.selection, split)
+    def placer(self, stream: Stream) -> LinePlacer:
+        return LinePlacer(stream, self.selection)
 
     def image_decoder(self, shape: Shape) -> Callable[[bytes], Sequence[Value]]:
         types = [column.mysql_type for column in shape.columns]

@@ -39,8 +39,6 @@ from applier.sources.binlog.settings import BinlogSettings
 
 HEARTBEAT_S: Final = 1
 """How long a server that has nothing to send is silent."""
-RECEIVE_BYTES: Final = 1 << 20
-"""The socket's buffer: the server continues while a process is busy."""
 
 _VARIABLES: Final = (
     # Both names: MySQL 8.4 asks for the new ones first. MariaDB and older servers of MySQL know the old ones only.

@@ -18,8 +18,6 @@ from applier.model.errors import ProtocolError
 from applier.model.events import STRING_TYPES, ColumnShape, Shape, Value
 from applier.model.failure import RecordFault
 
-TypedText: TypeAlias = str | None
-"""A value as it came."""
 ReadValue: TypeAlias = Callable[[str], Value]
 ReadValues: TypeAlias = Callable[[Sequence[Any]], Sequence[Value]]
 

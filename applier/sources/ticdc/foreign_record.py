@@ -64,12 +64,6 @@ def refuse_other(wanted: str, key: bytes | None, value: bytes | None) -> Protoco
     return ProtocolError.at(None, OTHER_PROTOCOL, f"the record is {found.name}, not {SHOWN.get(wanted, wanted)}", remedy=remedy_of(found))
 
 
-def foreign_protocol(key: bytes | None, value: bytes | None) -> str | None:
-    """Return the name of the protocol that the record seems to have, with what it lacks; None: of no protocol that is known here."""
-    found = protocol_of(key, value)
-    return None if found is None else found.name
-
-
 def remedy_of(found: RecordProtocol) -> Remedy:
     """Return what to do about a protocol that is not the one that is read."""
     if found.reader:

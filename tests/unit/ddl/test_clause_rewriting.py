@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.ddl.clause import ADD_FULLTEXT_INDEX, CLAUSES, ELEMENT_DECISIONS, Clause, ClauseScope, without_ignored_clauses
+from applier.ddl.clause import ADD_FULLTEXT_INDEX, CLAUSES, Clause, ClauseScope, without_ignored_clauses
 from applier.model.events import DdlEvent
 from applier.model.position import Ts
 from applier.sinks.mysql.ddl.rewrite import sink_statement
@@ -81,8 +81,7 @@ def _rows() -> list[str]:
         lines += [f"### {place.value.capitalize()}", "", "| clause | the sink gets | why |", "|---|---|---|"]
         lines += [_row(list(alike)) for _, alike in groupby(CLAUSES[place], key=lambda clause: (clause.decision, clause.why))]
         lines.append("")
-    lines += ["### Elements and statements as a whole", "", "| what | the sink gets | why |", "|---|---|---|"]
-    return lines + [f"| {element.what} | {element.decision} | {element.why} |" for element in ELEMENT_DECISIONS]
+    return lines
 
 
 def _row(alike: list[Clause]) -> str:
