@@ -31,8 +31,7 @@ from applier.sinks.settings import SinkSettings
 from applier.telemetry.wording import count, duration, one_line, time_text
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowState, TableResult
-from applier.verify.task import Task, perform
-from applier.verify.verification import ComparedTables, ComparisonWatcher, Options
+from applier.verify.verification import ComparedTables, ComparisonWatcher, Options, Task, perform
 
 SHOWN_COLUMNS: Final = 8
 

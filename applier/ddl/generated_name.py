@@ -32,10 +32,10 @@ from typing import Final, NamedTuple
 
 from applier.ddl.adaptation import Target, is_impossible, is_left_out
 from applier.ddl.clause import ADD_FULLTEXT_INDEX
-from applier.ddl.column_parser import PRIMARY
 from applier.ddl.names import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.parser import parse, parse_or_none
+from applier.ddl.table_draft import PRIMARY
 from applier.ddl.tokens import Cursor, DdlSyntaxError, Token
 from applier.ddl.tree import (
     AlterClause,

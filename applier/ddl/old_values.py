@@ -19,12 +19,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from applier.ddl.charset import NARROW
-from applier.ddl.column_parser import DefaultKind, ParsedColumn, charset_within, converted_text, parse_column, parse_default
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.conversion_rule import EXACT, SERVER, Certainty, ConversionRule, PlainValues, conversion_rule
 from applier.ddl.parser import CONVERTED, parse, parse_or_none
 from applier.ddl.portable_expression import Columns, is_portable_default
-from applier.ddl.table_draft import defined_columns
+from applier.ddl.table_draft import DefaultKind, ParsedColumn, charset_within, converted_text, defined_columns, parse_column, parse_default
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, Edit, Element, ElementKind, Span, Tree, edited
 from applier.model.errors import NeedsOperator

@@ -2,7 +2,7 @@
 
 The tree is shallow on purpose. It cuts a statement into clauses, columns and indexes and reads how each begins; their inside (types,
 options, expressions) stays text, to which ``Tree.part`` gives a cursor. So every statement that TiDB prints has a tree, whatever options
-the next version brings, and a caller that needs the inside reads it as strictly as it must (``column_parser``, ``clause``).
+the next version brings, and a caller that needs the inside reads it as strictly as it must (``table_draft``, ``clause``).
 
 Positions are indexes of tokens; a ``Span`` is the first and the last of them, and empty if the last is before the first. Everything outside
 of an edit stays as it is, byte by byte.

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from applier.ddl.column_parser import ColumnDefinition, Default, DefaultKind, parse_column
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.parser import parse_or_none
+from applier.ddl.table_draft import ColumnDefinition, Default, DefaultKind, parse_column
 from applier.ddl.tokens import DdlSyntaxError, Token, scan
 from applier.ddl.tree import (
     AlterClause,

@@ -10,9 +10,8 @@ from time import monotonic
 from typing import Final
 
 from applier.dump.definitions import Definitions
-from applier.dump.inventory import DumpFile, FileKind, Inventory
+from applier.dump.inventory import DumpFile, FileKind, Inventory, schema_of
 from applier.dump.statements import Piece, PieceKind, pieces
-from applier.dump.whole_file import schema_of
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 from applier.model.remedy import Remedy

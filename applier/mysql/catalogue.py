@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, exists, literal, select, union_all
 
-from applier.ddl.column_parser import PRIMARY, parse_type, with_charset
 from applier.ddl.column_type import ColumnType
 from applier.ddl.generated import Known, KnownColumn, computed_otherwise, computes_number
+from applier.ddl.table_draft import PRIMARY, parse_type, with_charset
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.events import FoldedName, TableName
 from applier.mysql.names import quote_identifier, quote_table, spellings, sql_name

@@ -1,10 +1,10 @@
-"""One verification: which tables, their ranges, the threads, and what comes out."""
+"""One verification, from beginning to end: which tables, their ranges, the threads; what is looked at again; the repair that is written."""
 
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -12,12 +12,17 @@ from typing import Final, Protocol, Self, TypeVar
 from applier.model.errors import RetryableSinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import NO_TS, Ts
+from applier.model.timeline import Timeline
+from applier.sinks.registry import open_sink
+from applier.sinks.settings import SinkSettings
 from applier.sinks.table_pair import TablePair, pair_tables
 from applier.sinks.table_reader import Key, Scope, TableChanged
-from applier.verify.comparison import TableComparison
+from applier.verify.comparison import Patience, TableComparison, look_again, wait_for_rows
 from applier.verify.difference import RangeResult, Report, TableResult
 from applier.verify.finished_ranges import FinishedRanges
-from applier.verify.sides import Sides
+from applier.verify.private_file import write_private
+from applier.verify.repair import Repair
+from applier.verify.sides import Sides, sides_opener
 
 # --- pace ------------------------------------------------------------------------------------------------------------
 
@@ -344,3 +349,45 @@ class _Spelling:
 
     def of(self, name: TableName) -> TableName | None:
         return name if name in self._names else self._folded.get(name.fold())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Which databases are compared, and what is done about differences."""
+
+    upstream: SinkSettings
+    sink: SinkSettings
+    tables: ComparedTables
+    options: Options
+    timeline: Timeline
+    statement_timeout_s: int = 600
+    rows_in_flight: Patience | None = None
+    fix_sql: Path | None = None
+
+
+def perform(task: Task, watcher: ComparisonWatcher) -> Report:
+    """Compare the databases; errors of the databases and of the files come out as ours."""
+    open_sides = sides_opener(task.upstream, task.sink, statement_timeout_s=task.statement_timeout_s)
+    verification = Verification(open_sides, task.tables, task.options, watcher)
+    report = verification.run(reserved=(task.sink.schema.casefold(),))
+    if report.is_equal:
+        return report
+    sides = open_sides()
+    try:
+        return attempt(sides, lambda opened: _look_again(task, verification, report, opened))
+    finally:
+        sides.close()
+
+
+def _look_again(task: Task, verification: Verification, report: Report, sides: Sides) -> Report:
+    tables = list(report.tables)
+    if task.rows_in_flight is not None:
+        wait_for_rows(sides, verification.pairs, tables, task.rows_in_flight, task.timeline)
+    if task.fix_sql is None:
+        return report
+    # All rows at one point in time, so that the statements belong to one checkpoint.
+    ts = look_again(sides, verification.pairs, tables, keeps_rows=True)
+    with open_sink(task.sink) as sink:
+        repair = Repair(dialect=sink.dialect, kind=sides.sink.kind, replica=task.sink.name, ts=ts, timeline=task.timeline)
+    write_private(task.fix_sql, repair.pieces(verification.pairs, tables))
+    return replace(report, unwritten=repair.unwritten)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from zlib import crc32
 
-from applier.sources.binlog import event as kinds
+from applier.sources.binlog import event_stream as kinds
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.refusal import ended
 

@@ -1,8 +1,7 @@
 """Definitions of tables from their statements."""
 
-from applier.ddl.column_parser import TableDefinition
 from applier.ddl.parser import parse
-from applier.ddl.table_draft import TableDraft, alter, parse_table
+from applier.ddl.table_draft import TableDefinition, TableDraft, alter, parse_table
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement
 
 

@@ -25,8 +25,7 @@ from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_access import SinkAccess
 from applier.status.replica_status import Health
 from applier.verify.difference import RowState
-from applier.verify.task import Task, perform
-from applier.verify.verification import ComparedTables, Options
+from applier.verify.verification import ComparedTables, Options, Task, perform
 from tests.histories.test_a_third_format import BEGINNING, KEY, PLAIN, PROTOCOL, TEXT, Feed, changelog_of
 from tests.histories.test_another_format import CREATE, STREAM, source_of
 from tests.line_format.decoder import LineDecoder

@@ -26,8 +26,7 @@ from applier.sources import formats
 from applier.sources.factory import open_source
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_status import Health
-from applier.verify.task import Task, perform
-from applier.verify.verification import ComparedTables, Options
+from applier.verify.verification import ComparedTables, Options, Task, perform
 from tests.line_format.decoder import LineDecoder
 from tests.line_format.encoder import ddl, deleted, put, record, resolved, updated
 from tests.rig.local_replica import Replica, sqlite_replica

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.ddl.column_parser import ColumnDefinition, IndexDefinition
+from applier.ddl.table_draft import ColumnDefinition, IndexDefinition
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
 from applier.sinks.sqlite.catalogue import find_objects, read_definition

@@ -10,8 +10,7 @@ from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowState, TableResult
-from applier.verify.task import Task, perform
-from applier.verify.verification import ComparedTables, Options
+from applier.verify.verification import ComparedTables, Options, Task, perform
 from tests.rig.mysql_oracle import connect
 
 

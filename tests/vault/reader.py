@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from time import time
 
-from applier.ddl.column_parser import parse_type
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor
 from applier.model.events import TableName
 from applier.model.position import Ts

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import FoldedName, TableName

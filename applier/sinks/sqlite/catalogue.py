@@ -18,7 +18,11 @@ from sqlalchemy import Connection
 
 from applier.ddl import parse_ddl
 from applier.ddl.adaptation import UPSTREAM
-from applier.ddl.column_parser import (
+from applier.ddl.column_type import TypeFamily
+from applier.ddl.generated import Known, KnownColumn, unportable_columns
+from applier.ddl.generated_name import MYSQL_NAMING, TIDB_NAMING, TableNames, with_generated_names
+from applier.ddl.stated_keys import depends_on_names
+from applier.ddl.table_draft import (
     PRIMARY,
     ColumnDefinition,
     DefaultKind,
@@ -28,10 +32,6 @@ from applier.ddl.column_parser import (
     parse_mysql_definition,
     parse_mysql_parts,
 )
-from applier.ddl.column_type import TypeFamily
-from applier.ddl.generated import Known, KnownColumn, unportable_columns
-from applier.ddl.generated_name import MYSQL_NAMING, TIDB_NAMING, TableNames, with_generated_names
-from applier.ddl.stated_keys import depends_on_names
 from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName

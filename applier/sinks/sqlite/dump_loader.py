@@ -24,10 +24,10 @@ from applier.sinks.dump_loader import DumpForm
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
 from applier.sinks.sqlite.dialect import SqliteDialect
-from applier.sinks.sqlite.dump_value import FileText, ValueRead, is_known_charset, value_read
 from applier.sinks.sqlite.errors import translate
 from applier.sinks.sqlite.names import compose, quote
 from applier.sinks.sqlite.session import FileSession, database_path, open_engine, raw, snapshot, transaction
+from applier.sinks.sqlite.stored_value import FileText, ValueRead, is_known_charset, value_read
 
 COMMIT_BYTES: Final = 16 << 20
 _TYPE_CODES: Final = {TypeFamily.ENUM: 247, TypeFamily.SET: 248, TypeFamily.DECIMAL: 246}

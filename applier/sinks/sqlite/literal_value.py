@@ -11,19 +11,18 @@ from decimal import Decimal, InvalidOperation
 from math import frexp, isinf, isnan
 from typing import Final
 
-from applier.ddl.column_parser import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.parser import BY_HAND, CONVERTED
-from applier.ddl.table_draft import DraftColumn
+from applier.ddl.table_draft import ColumnDefinition, DefaultKind, DraftColumn, TableDefinition
 from applier.ddl.tokens import Cursor
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.model.events import Value
 from applier.model.remedy import Remedy
-from applier.sinks.sqlite.conversion import conversion
 from applier.sinks.sqlite.stored_value import (
     DdlTime,
     Inexact,
     Stored,
+    conversion,
     date,
     date_and_time,
     decimal_text,

@@ -20,12 +20,22 @@ from sqlglot.errors import SqlglotError
 
 from applier.ddl import parse_ddl
 from applier.ddl.charset import NARROW, holder
-from applier.ddl.column_parser import ColumnDefinition, DefaultKind, TableDefinition
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.old_values import OLD_TIMESTAMPS, OWN_VALUES, own_values
 from applier.ddl.parser import BY_HAND, NO_SEQUENCE, OTHER_ROWS, PLAIN_COLUMN, parse
 from applier.ddl.portable_expression import named_columns
-from applier.ddl.table_draft import DraftColumn, TableDraft, alter, changes_partitioned_rows, emptied_partitions, parse_index, parse_table
+from applier.ddl.table_draft import (
+    ColumnDefinition,
+    DefaultKind,
+    DraftColumn,
+    TableDefinition,
+    TableDraft,
+    alter,
+    changes_partitioned_rows,
+    emptied_partitions,
+    parse_index,
+    parse_table,
+)
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.ddl.tree import (
     AlterTableStatement,
@@ -46,11 +56,10 @@ from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.remedy import Remedy
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
-from applier.sinks.sqlite.conversion import Conversion, conversion_of_rows, same
 from applier.sinks.sqlite.create_statement import column_clause, create_index, create_indexes, create_table, is_computed, stored_indexes
 from applier.sinks.sqlite.literal_value import blob, bring_to_wire, fill_value, plain, table_of_wire
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
-from applier.sinks.sqlite.stored_value import DdlTime, Inexact, Stored, as_text
+from applier.sinks.sqlite.stored_value import Conversion, DdlTime, Inexact, Stored, as_text, conversion_of_rows, same
 
 
 def in_its_zone(connection: sqlite3.Connection, ddl: DdlEvent) -> DdlEvent:

@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any, Final
 from zlib import crc32
 
-from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import TypeFamily
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName

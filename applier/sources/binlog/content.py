@@ -10,8 +10,8 @@ from typing import IO, Final, Self
 import msgspec
 
 from applier.model.position import Offset
-from applier.sources.binlog import event as kinds
-from applier.sources.binlog.event import HEADER_BYTES, ROWS, BinlogEvent, payload_events, plain_event, sql_of, unreadable
+from applier.sources.binlog import event_stream as kinds
+from applier.sources.binlog.event_stream import HEADER_BYTES, ROWS, BinlogEvent, payload_events, plain_event, sql_of, unreadable
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.part import PART_BYTES, PartHead, PartKind, encode_head
 from applier.sources.port import Record

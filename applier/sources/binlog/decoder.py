@@ -33,7 +33,7 @@ from applier.model.rejected_event import WHOLE_RECORD
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.binlog.catalogue import excluded
-from applier.sources.binlog.event import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY, ROWS
+from applier.sources.binlog.event_stream import HEADER_BYTES, PARTIAL_UPDATE_ROWS, QUERY, ROWS
 from applier.sources.binlog.image_code import image_decoder, images_decoder, table_code
 from applier.sources.binlog.part import (
     FoundTable,

@@ -16,8 +16,7 @@ from applier.ddl.tokens import DdlSyntaxError
 from applier.model.errors import ConfigError
 from applier.model.events import DdlEvent
 from applier.model.remedy import Remedy
-from applier.sources.binlog.ddl_text import completed, read_tree
-from applier.sources.binlog.query import DUMPED, refusal_of, unreadable
+from applier.sources.binlog.query import DUMPED, completed, read_tree, refusal_of, unreadable
 from applier.sources.changefeed import HEADER_LINES
 from applier.sources.dump_text import open_text
 

@@ -11,8 +11,17 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
-from applier.sources.binlog import event as kinds
-from applier.sources.binlog.event import BinlogEvent, GroupStart, group_start, payload_events, plain_event, sql_of, unreadable, xid_text
+from applier.sources.binlog import event_stream as kinds
+from applier.sources.binlog.event_stream import (
+    BinlogEvent,
+    GroupStart,
+    group_start,
+    payload_events,
+    plain_event,
+    sql_of,
+    unreadable,
+    xid_text,
+)
 
 _OUTSIDE: Final = frozenset(
     {kinds.PREVIOUS_GTIDS, kinds.MARIADB_GTID_LIST, kinds.MARIADB_BINLOG_CHECKPOINT, kinds.MARIADB_START_ENCRYPTION} | kinds.HEARTBEATS

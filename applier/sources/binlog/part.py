@@ -16,7 +16,7 @@ from applier.model.failure import RecordFault
 from applier.model.position import RecordPosition
 from applier.model.remedy import Remedy
 from applier.selection import SelectedTable
-from applier.sources.binlog.event import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, ROWS, TABLE_MAP
+from applier.sources.binlog.event_stream import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, ROWS, TABLE_MAP
 from applier.sources.binlog.rows_event import MappedTable
 
 PART_BYTES: Final = 1 << 20

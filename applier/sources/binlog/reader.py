@@ -16,8 +16,7 @@ from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.binlog.content import GroupContent
-from applier.sources.binlog.event import BULKY, FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
-from applier.sources.binlog.event_stream import EventStream
+from applier.sources.binlog.event_stream import BULKY, FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent, EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.part import PartHead, PartKind, encode_head
 from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, BinlogPosition

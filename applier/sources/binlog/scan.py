@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from applier.model.errors import ApplierError, InvariantViolation, SourceError
 from applier.model.failure import FailureKind
-from applier.sources.binlog.event import FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
+from applier.sources.binlog.event_stream import FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.position import FILE_BITS
 from applier.sources.binlog.refusal import explained, reset_log

@@ -20,17 +20,17 @@ from applier.model.events import TableName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.remedy import Remedy
-from applier.sources.binlog.event import (
+from applier.sources.binlog.event_stream import (
     HEARTBEATS,
     INCIDENT,
     MARIADB_QUERY_COMPRESSED,
     QUERY,
     BinlogEvent,
+    EventStream,
     payload_events,
     plain_event,
     sql_of,
 )
-from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind
 from applier.sources.binlog.gtid_set import Gtid, GtidSet, MariadbGtidSet, MysqlGtidSet
 from applier.sources.binlog.part import ROWS_PER_EVENT, PartKind, decode_head

@@ -11,8 +11,7 @@ from applier.sinks.table_reader import Checksum
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.verify.comparison import Patience
 from applier.verify.difference import Report, RowDifference, RowState, TableResult
-from applier.verify.task import Task
-from applier.verify.verification import ComparedTables, Options
+from applier.verify.verification import ComparedTables, Options, Task
 
 SECRET = b"hunter2"
 T = TableName("shop", "orders")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from applier.ddl.column_parser import TableDefinition
 from applier.ddl.parser import parse
-from applier.ddl.table_draft import changes_partitioned_rows
+from applier.ddl.table_draft import TableDefinition, changes_partitioned_rows
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement
 from applier.model.errors import NeedsOperator

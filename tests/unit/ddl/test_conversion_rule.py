@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
 from applier.ddl.conversion_rule import Certainty, ConversionRule, PlainValues, conversion_rule
 from applier.ddl.old_values import COPIED, MARIADB, MYSQL, SERVER_KIND, TIDB, OldColumn, Question, questions, refuse_other_values
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor
 from applier.model.errors import NeedsOperator
 from applier.model.events import DdlEvent

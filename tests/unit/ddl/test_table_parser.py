@@ -2,9 +2,8 @@
 
 import pytest
 
-from applier.ddl.column_parser import IndexDefinition, IndexPart, TableDefinition, parse_mysql_definition, parse_mysql_parts
 from applier.ddl.parser import parse
-from applier.ddl.table_draft import parse_index
+from applier.ddl.table_draft import IndexDefinition, IndexPart, TableDefinition, parse_index, parse_mysql_definition, parse_mysql_parts
 from applier.ddl.tokens import DdlSyntaxError
 from applier.ddl.tree import IndexStatement
 from applier.model.errors import NeedsOperator

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from applier.ddl.column_parser import parse_type
 from applier.ddl.column_type import ColumnType
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor
 from applier.ddl.zone_use import in_zone_of_need, zone_uses
 from applier.model.errors import NeedsOperator

@@ -1,6 +1,6 @@
 """Tables of two sides on one line each, for the tests of the comparison."""
 
-from applier.ddl.column_parser import parse_type
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor
 from applier.planner.catalogue import ColumnDescription, TableDescription
 from applier.sinks.mysql.table_text import MARIADB, MYSQL

@@ -19,12 +19,11 @@ from sqlalchemy import Connection, exists, literal, quoted_name, select, text
 from sqlalchemy import column as sql_column
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.ddl.column_parser import parse_type, with_charset
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.conversion_rule import Certainty, PlainValues
 from applier.ddl.old_values import OWN_VALUES, OldColumn, Question, is_made_a_point, own_values, refuse_other_values
 from applier.ddl.parser import BY_HAND, parse
-from applier.ddl.table_draft import emptied_partitions
+from applier.ddl.table_draft import emptied_partitions, parse_type, with_charset
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement
 from applier.ddl.zone_use import TIME_ZONE, in_zone_of_need

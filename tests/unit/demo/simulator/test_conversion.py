@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.ddl.column_parser import parse_type
 from applier.ddl.conversion_rule import Certainty, PlainValues, conversion_rule
+from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor
 from applier.demo.simulator import column_type as of
 from applier.demo.simulator.alteration import convert, converting_types

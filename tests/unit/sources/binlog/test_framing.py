@@ -4,7 +4,7 @@ from zlib import crc32
 import pytest
 
 from applier.model.errors import SourceError
-from applier.sources.binlog import event as kinds
+from applier.sources.binlog import event_stream as kinds
 from applier.sources.binlog.event_stream import Framing
 from applier.sources.binlog.position import BinlogPosition
 from tests.builders.binlog import BASE, BinlogBytes, packets

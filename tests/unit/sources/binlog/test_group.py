@@ -3,7 +3,7 @@ import struct
 import pytest
 
 from applier.model.errors import SourceError
-from applier.sources.binlog import event as kinds
+from applier.sources.binlog import event_stream as kinds
 from applier.sources.binlog.event_stream import Framing
 from applier.sources.binlog.group import GroupFinder, GroupKind
 from applier.sources.binlog.position import BinlogPosition

@@ -6,8 +6,8 @@ import pytest
 
 from applier.model.errors import NeedsOperator, SourceError
 from applier.model.failure import FailureKind
-from applier.sources.binlog import event as kinds
-from applier.sources.binlog.event import BinlogEvent
+from applier.sources.binlog import event_stream as kinds
+from applier.sources.binlog.event_stream import BinlogEvent
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.gtid_set import Gtid, MariadbGtidSet
 from applier.sources.binlog.log_start import LogStartFinder

@@ -8,9 +8,9 @@ from applier.model.errors import RetryableSinkError, SourceError
 from applier.model.range_report import RangeId
 from applier.model.remedy import Remedy
 from applier.sources.binlog import content, event_stream, reader, xa_keeper
-from applier.sources.binlog import event as kinds
+from applier.sources.binlog import event_stream as kinds
 from applier.sources.binlog.content import GroupContent
-from applier.sources.binlog.event import BinlogEvent
+from applier.sources.binlog.event_stream import BinlogEvent
 from applier.sources.binlog.group import Group, GroupKind
 from applier.sources.binlog.part import PartKind, decode_head
 from applier.sources.binlog.position import STREAM, BinlogPosition

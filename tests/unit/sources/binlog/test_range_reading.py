@@ -9,10 +9,10 @@ from applier.model.errors import ProtocolError, SourceError
 from applier.model.position import RecordPosition
 from applier.model.range_report import RangeId
 from applier.sources.binlog import content, event_stream, reader
-from applier.sources.binlog import event as kinds
+from applier.sources.binlog import event_stream as kinds
 from applier.sources.binlog import reader as range_reading
 from applier.sources.binlog.decoder import BINLOG
-from applier.sources.binlog.event import BinlogEvent
+from applier.sources.binlog.event_stream import BinlogEvent
 from applier.sources.binlog.part import PartKind, decode_head, encode_head
 from applier.sources.binlog.position import STREAM
 from applier.sources.binlog.reader import BinlogRangeReader

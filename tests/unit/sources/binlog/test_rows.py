@@ -13,7 +13,7 @@ from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog import image_code
 from applier.sources.binlog import image_code as row_code
 from applier.sources.binlog.decoder import BINLOG, BinlogDecoder
-from applier.sources.binlog.event import HEADER_BYTES
+from applier.sources.binlog.event_stream import HEADER_BYTES
 from applier.sources.binlog.image_code import image_decoder, images_decoder
 from applier.sources.binlog.part import ROWS_PER_EVENT, PartHead, PartKind, decode_head, encode_head, events_of
 from applier.sources.binlog.position import STREAM

@@ -10,8 +10,8 @@ import pytest
 from applier.model.errors import InvariantViolation, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Cut
-from applier.sources.binlog import event as kinds
-from applier.sources.binlog.event import BinlogEvent
+from applier.sources.binlog import event_stream as kinds
+from applier.sources.binlog.event_stream import BinlogEvent
 from applier.sources.binlog.gtid_set import MysqlGtidSet
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.scan import Scan, _Walk
