@@ -90,7 +90,7 @@ class Engine:
             self.recovery.reload_for(error)
             raise
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Let the segment end that is being written, save the progress, and forget what was read ahead. The next cycle reloads state."""
         while self._lanes.is_writing and not self._run.shutdown.is_requested:
             self._run.shutdown.wait(LOOK_S)

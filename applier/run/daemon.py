@@ -240,7 +240,7 @@ class Daemon:
         """Cycle once; after a failure, cycle until the replica moves, Kafka answers, or there is nothing to do."""
         # Only then may the time of the retries start again. Every attempt at a segment that cannot be written reloads, reads, and saves
         # positions that grew: a successful cycle alone proves nothing. Nor does one that does nothing before the next reading is due.
-        while not self._shutdown.is_requested and not self._pause.hold():
+        while not self._shutdown.is_requested and not self._pause.wait_if_paused():
             self._engine.cycle()
             if time.monotonic() - self._saved_at >= SAVE_INTERVAL_S:
                 self._save()

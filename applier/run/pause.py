@@ -22,28 +22,28 @@ LOOK_S: Final = 1.0
 
 
 class PauseGate:
-    """Holds the cycles of one daemon while its replica is paused. Not thread-safe."""
+    """Keeps one daemon from its next cycle while its replica is paused. Not thread-safe."""
 
     def __init__(self, sink: Sink, engine: Engine, monitor: Monitor, shutdown: Shutdown) -> None:
         self._sink, self._engine, self._monitor, self._shutdown = sink, engine, monitor, shutdown
-        self._held: Pause | None = None
+        self._pause: Pause | None = None
         self._looked_at = float("-inf")
 
-    def hold(self) -> bool:
+    def wait_if_paused(self) -> bool:
         """Return whether the replica is paused; if it is, wait ``LOOK_S`` first. Ask before each cycle."""
         # One look for each call while paused, so that an error in it is retried as any other, and an end of the pause is seen.
         now = time.monotonic()
-        if self._held is None and now - self._looked_at < LOOK_S:
+        if self._pause is None and now - self._looked_at < LOOK_S:
             return False
         pause = self._sink.bookkeeping.pauses.read()
         self._looked_at = now
         if pause is None:
             self._release()
             return False
-        if self._held is None:
-            self._engine.hold()
+        if self._pause is None:
+            self._engine.pause()
             self._monitor.note(LogEvent.PAUSED, said_by=pause.said_by)
-            self._held = pause
+            self._pause = pause
         self._engine.check_owner()
         self._monitor.pause(pause.said_by, pause.said_at.timestamp())
         self._monitor.changed()
@@ -51,10 +51,10 @@ class PauseGate:
         return True
 
     def _release(self) -> None:
-        if self._held is not None:
+        if self._pause is not None:
             self._monitor.resume()
-            self._monitor.note(LogEvent.PAUSE_ENDED, after_s=round(time.time() - self._held.said_at.timestamp(), 1))
-            self._held = None
+            self._monitor.note(LogEvent.PAUSE_ENDED, after_s=round(time.time() - self._pause.said_at.timestamp(), 1))
+            self._pause = None
 
 
 def refuse_paused(sink: Sink) -> None:

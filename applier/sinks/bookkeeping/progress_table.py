@@ -152,7 +152,7 @@ class ProgressTable:
             return FenceState.RELOAD if row is None else FenceState.HELD
         return FenceState.FENCED if row.fence.epoch != fence.epoch else FenceState.RELOAD
 
-    def hold(self, connection: Connection, fence: Fence) -> Ts:
+    def lock_or_raise(self, connection: Connection, fence: Fence) -> Ts:
         """Lock the progress row and return the checkpoint. Fenced or UnknownOutcome unless the row has this fence."""
         row = self.row(connection, "progress_lock")
         state = self._compared(row, fence)

@@ -175,7 +175,7 @@ class SqliteSink(SqlSink):
 
     def _settle_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, commit: ProgressCommit, state: DdlState) -> Fence:
         with transaction(self._engine, statement=ddl.query, commit_ts=ddl.commit_ts) as connection:
-            ProgressTable(self._tables).hold(connection, fence)
+            ProgressTable(self._tables).lock_or_raise(connection, fence)
             if state is DdlState.DONE:
                 ddl = with_upstream_names(connection, self._past, ddl)
                 apply_ddl(raw(connection), ddl, self._zone)

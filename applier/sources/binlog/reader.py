@@ -222,7 +222,7 @@ class RangeReading:
         yield batch.taken()
 
     def _records(self, group: Group, content: GroupContent, *, is_mariadb: bool) -> Iterable[Record]:
-        if self._log.skipped.hold(group):
+        if self._log.skipped.contain(group):
             return ()
         match group.kind:
             case GroupKind.TRANSACTION:

@@ -60,7 +60,7 @@ class SkippedGroups:
         """Whether there are any."""
         return bool(self.gtid_set or self.passed)
 
-    def hold(self, group: Group) -> bool:
+    def contain(self, group: Group) -> bool:
         """Whether the changes of a group are in the sink."""
         if not self or group.end <= self.behind or not group.gtid or group.kind not in _WITH_CHANGES:
             return False

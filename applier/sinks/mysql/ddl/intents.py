@@ -94,7 +94,7 @@ class Intents:
         def work(connection: Connection) -> tuple[Fence, Intent, bool]:
             # The intent moves the checkpoint to the DDL's ts even if no row came before it: A after a crash then says which rows
             # the tables hold.
-            self._progress.hold(connection, fence)
+            self._progress.lock_or_raise(connection, fence)
             left = next((entry for entry in self._ledger.intents(connection) if entry.identity == identity), None)
             if left is not None:
                 intent = Intent(identity, left.ddl, left.before, left.state is DdlState.BACKGROUND)
@@ -159,7 +159,7 @@ class Intents:
         """Write done, with the progress (None: the checkpoint stays)."""
 
         def work(connection: Connection) -> Fence:
-            checkpoint_ts = self._progress.hold(connection, fence)
+            checkpoint_ts = self._progress.lock_or_raise(connection, fence)
             self._ledger.end(connection, intent.identity, DdlState.DONE)
             # Settling at a start moves nothing: the coordinator is not there yet, and the intent has moved the checkpoint already.
             following = self._progress.advance(connection, fence, progress or ProgressCommit(checkpoint_ts=checkpoint_ts, positions={}))
@@ -181,7 +181,7 @@ class Intents:
         """Write the DDL as skipped, with the progress. An intent that an unknown outcome left becomes skipped."""
 
         def work(connection: Connection) -> Fence:
-            self._progress.hold(connection, fence)
+            self._progress.lock_or_raise(connection, fence)
             if any(entry.identity == identity for entry in self._ledger.intents(connection)):
                 self._ledger.end(connection, identity, DdlState.SKIPPED)
             else:
