@@ -11,9 +11,8 @@ from applier.check.machine import examine_machine, examine_spark, spark_properti
 from applier.check.shared_facts import FactNotKnownError, SharedFacts
 from applier.check.sink import examine_sink
 from applier.config import Config
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, Remedy
 from applier.model.finding import CheckFinding, not_examined, of_error
-from applier.model.remedy import Remedy
 from applier.sources.factory import kit_of
 
 

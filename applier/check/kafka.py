@@ -13,11 +13,10 @@ from applier.check.topic_events import examine_events
 from applier.config import Config
 from applier.coordinator.starting_point import check_beginning, streams_that_begin_late
 from applier.coordinator.streams import check_excluded, check_known, is_required, missing
-from applier.model.errors import ApplierError, InvariantViolation, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.finding import CheckFinding, not_examined, of_error, ok
 from applier.model.position import Listing, Ts
-from applier.model.remedy import Remedy
 from applier.model.topic_name import is_pattern
 from applier.sinks.progress import Progress
 from applier.sources.factory import open_source

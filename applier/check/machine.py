@@ -17,9 +17,8 @@ from pyspark import SparkConf
 from applier.config import Config
 from applier.config.section import Consistency
 from applier.config.spark import usable_cores
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
-from applier.model.remedy import Remedy
 from applier.spark.python_check import VERSION, check_local_python
 from applier.spark.session import is_submitted, refuse_speculation
 

@@ -8,11 +8,10 @@ from typing import Final
 
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
-from applier.model.errors import ApplierError, InvariantViolation, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, Remedy, SourceError
 from applier.model.events import FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.mysql.grants import EVERYWHERE, SHOWS_KEYS, Grants, account_of, grant
 from applier.planner.table_check import DifferenceKind, silent_change
 from applier.replica.sink_tables import NOT_EXECUTED

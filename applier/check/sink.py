@@ -6,11 +6,10 @@ from typing import Final
 
 from applier.check.shared_facts import SharedFacts
 from applier.config import Config
-from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, SinkError
+from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, Remedy, SinkError
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.planner.ordered_rows import KeyGroups, KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind
 from applier.replica.missing_tables import missing_at, refuse_missing

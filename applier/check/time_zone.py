@@ -8,9 +8,8 @@ from zoneinfo import ZoneInfo
 
 from applier.config import Config
 from applier.ddl.zone_use import ZONE_REMEDY
-from applier.model.errors import ApplierError
+from applier.model.errors import ApplierError, Remedy
 from applier.model.finding import CheckFinding, of_error, ok, warning
-from applier.model.remedy import Remedy
 from applier.upstream.snapshot_session import SessionZone
 
 CHECK: Final = "time zone"

@@ -11,14 +11,12 @@ from applier.check.time_zone import zone_findings
 from applier.config import Config
 from applier.config.section import OnRejectedEvent
 from applier.coordinator.streams import has_held_records, is_required
-from applier.model.errors import ProtocolError, SourceError
+from applier.model.errors import ProtocolError, Remedy, SourceError
 from applier.model.events import Event, ResolvedEvent, RowEvent, TableName
 from applier.model.failure import NEVER_QUARANTINED
 from applier.model.finding import CheckFinding, Severity, of_error, ok, problem, warning
-from applier.model.position import Listing, Offset, RecordPosition, Stream, Ts
+from applier.model.position import Listing, Offset, RecordPosition, Stream, Timeline, Ts
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
 from applier.selection import TableSelection
 from applier.sinks.progress import Progress
 from applier.sources.port import Record, Source

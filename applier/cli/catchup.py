@@ -9,9 +9,8 @@ from applier.cli.display import observer_for
 from applier.cli.interrupt import interrupts_announced
 from applier.cli.option import TAKE_OVER_HELP, AsJson, ConfigPath, limit_text, ms_of_time, read_config, source_kit, ts_of_text, tso
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, remedy_for, stderr_console
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.model.segment import is_ahead
 from applier.run.catchup import CatchupOptions, CatchupResult, catch_up
 from applier.run.preflight import refuse_wrong_setup

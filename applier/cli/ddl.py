@@ -21,11 +21,9 @@ from applier.cli.option import (
 )
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_line
 from applier.config import Config
-from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, Remedy
 from applier.model.events import DdlEvent, DdlIdentity, TableName
-from applier.model.position import Ts
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
+from applier.model.position import Timeline, Ts
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.output import DEFAULT_CONFIG, command_line, fact
-from applier.model.timeline import DIGITS, Timeline
+from applier.model.position import DIGITS, Timeline
 from applier.telemetry.activity import DDL, FAILING, PAUSED, STREAM
 from applier.telemetry.failing import Failing
 from applier.telemetry.log import LOGGER_NAME, spelled

@@ -16,9 +16,8 @@ from applier.config import Config
 from applier.config.draft import DEFAULT_NAME, BinlogDraft, ConfigDraft, TopicsDraft
 from applier.config.load import load_config
 from applier.config.source import BINLOG, KAFKA
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.position import NO_TS, Ts
-from applier.model.remedy import Remedy
 from applier.sinks.registry import sink_url
 from applier.sources.changefeed import moment_of, shown_protocol, unread_protocol
 from applier.sources.factory import kit_of

@@ -9,10 +9,8 @@ from applier.cli.option import AsJson, ConfigPath, read_config, tso
 from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_line, stderr_console
 from applier.dump.declared import declare_loaded
 from applier.dump.into_sink import LoadOptions, LoadResult, load_dump
-from applier.model.errors import ConfigError
-from applier.model.position import Ts
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
+from applier.model.errors import ConfigError, Remedy
+from applier.model.position import Timeline, Ts
 from applier.telemetry.wording import count, named_text
 
 Directory = Annotated[

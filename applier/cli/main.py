@@ -23,7 +23,7 @@ from applier.cli.command_group import ALL, COMMANDS, CommandGroup
 from applier.cli.interrupt import INTERRUPTED, end_as
 from applier.cli.output import fact, remedy_line, stderr_console
 from applier.model.errors import ApplierError
-from applier.model.timeline import DIGITS
+from applier.model.position import DIGITS
 from applier.telemetry.log import LOGGER_NAME, UNASKED, configure_logging, extra_of, is_json, spelled
 from applier.telemetry.log_event import LogEvent
 

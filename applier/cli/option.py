@@ -14,12 +14,10 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import typer
 
 from applier.config import Config, load_config, remove_from_environment
-from applier.model.errors import ConfigError, SinkError, errors_spelled_by
+from applier.model.errors import ConfigError, Remedy, SinkError, errors_spelled_by
 from applier.model.events import TableName
-from applier.model.position import MAX_TS, Offset, RecordPosition, Stream, Ts
+from applier.model.position import EPOCH, MAX_TS, MILLISECOND, Offset, RecordPosition, Stream, Timeline, Ts
 from applier.model.rejected_event import EventPosition
-from applier.model.remedy import Remedy
-from applier.model.timeline import EPOCH, MILLISECOND, Timeline
 from applier.sinks.port import Sink
 from applier.sinks.progress import Progress
 from applier.sinks.registry import open_sink

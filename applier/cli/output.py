@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar
 import typer
 from rich.console import Console
 
-from applier.model.position import Ts
-from applier.model.timeline import Timeline
+from applier.model.position import Timeline, Ts
 from applier.telemetry.wording import time_text
 
 T = TypeVar("T")

@@ -28,11 +28,9 @@ from applier.cli.option import (
 )
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_json, print_line
 from applier.config import Config
-from applier.model.errors import ConfigError, FatalSinkError
-from applier.model.position import Offset, RecordPosition
+from applier.model.errors import ConfigError, FatalSinkError, Remedy
+from applier.model.position import Offset, RecordPosition, Timeline
 from applier.model.rejected_event import KeptRecord, QuarantineState
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.run.assembly import decoder_for, tables_of_upstream
 from applier.sinks.port import Sink

@@ -14,8 +14,7 @@ from applier.cli.command_group import COMMANDS
 from applier.cli.option import AsJson, ConfigPath, read_config
 from applier.cli.output import DEFAULT_CONFIG, command_line, print_entries, print_line
 from applier.config import Config
-from applier.model.errors import ConfigError, Fenced
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Fenced, Remedy
 from applier.sinks.bookkeeping.replica_tables import DECISIONS, OTHERS
 from applier.sinks.overview import Overview, OwnerState
 from applier.sinks.port import Sink

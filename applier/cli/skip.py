@@ -35,13 +35,11 @@ from applier.cli.option import (
 from applier.cli.output import DEFAULT_CONFIG, print_entries, print_line
 from applier.config import Config
 from applier.ddl import identity, same_ddl
-from applier.model.errors import ConfigError, errors_spelled_by
+from applier.model.errors import ConfigError, Remedy, errors_spelled_by
 from applier.model.events import DdlEvent, DdlIdentity, TableName
-from applier.model.position import Offset, Stream, Ts
+from applier.model.position import Offset, Stream, Timeline, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPosition
-from applier.model.remedy import Remedy
 from applier.model.segment import is_past
-from applier.model.timeline import Timeline
 from applier.model.topic_name import is_named
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.port import Sink

@@ -16,8 +16,7 @@ from rich.text import Text
 from applier.cli.option import AsJson, ConfigPath, read_config, source_kit
 from applier.cli.output import DEFAULT_CONFIG, command_line, print_json, print_line, remedy_for
 from applier.model.errors import RetryableSinkError
-from applier.model.position import NO_TS, Stream, Ts
-from applier.model.timeline import Timeline, moment_at
+from applier.model.position import NO_TS, Stream, Timeline, Ts, moment_at
 from applier.sinks.ledger_entry import DdlState, LedgerEntry
 from applier.sinks.loaded_dump import InitialState
 from applier.sinks.overview import OwnerState, OwnerView, StoredEnd

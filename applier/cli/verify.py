@@ -19,12 +19,10 @@ from applier.cli.option import AsJson, ConfigPath, read_config, source_kit
 from applier.cli.output import DEFAULT_CONFIG, print_json, print_line, stderr_console
 from applier.config import Config
 from applier.config.section import Consistency
-from applier.database.address import BadAddress
-from applier.database.tls import Tls, TlsMode
-from applier.model.errors import ConfigError, NeedsOperator, errors_spelled_by
+from applier.database.session import BadAddress, Tls, TlsMode
+from applier.model.errors import ConfigError, NeedsOperator, Remedy, errors_spelled_by
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
+from applier.model.position import Timeline
 from applier.mysql.address import read_server_url
 from applier.selection import PatternError, TableFilter
 from applier.sinks.settings import SinkSettings

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 from applier.config.selection import SelectedSource, online_ddl_of
 from applier.config.server import ServerSection
 from applier.config.value import refuse, split_text
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sources.binlog.settings import BinlogSettings
 from applier.upstream.settings import UpstreamSettings

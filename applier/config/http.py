@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from applier.config.section import Seconds, SecretFile, Section
 from applier.config.value import refuse
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 
 LISTEN: Final = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})")
 LOOPBACK: Final = "127.0.0.1"

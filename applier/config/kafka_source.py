@@ -13,9 +13,9 @@ from applier.config.section import DeclaredDispatcher, Properties, ReadableFile,
 from applier.config.selection import SelectedSource
 from applier.config.server import ServerSection
 from applier.config.value import Whole, check_servers, check_topics, nearest, parse_server_url, parse_size, refuse, split_text
-from applier.database.tls import TlsMode
+from applier.database.session import TlsMode
+from applier.model.errors import Remedy
 from applier.model.position import MAX_TS
-from applier.model.remedy import Remedy
 from applier.model.topic_name import PartitionLimits, is_named
 from applier.sources.claim_check.settings import FORM, MAX_OBJECT_BYTES, BadStorage, ClaimCheckSettings, address_of
 from applier.sources.formats import DEFAULT, FORMATS

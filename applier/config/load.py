@@ -22,8 +22,7 @@ from pydantic_settings import (
 
 from applier.config.model import Config
 from applier.config.source import KAFKA, KINDS, of_other_kind
-from applier.model.errors import ConfigError
-from applier.model.remedy import NO_REMEDY, Remedy
+from applier.model.errors import NO_REMEDY, ConfigError, Remedy
 
 # --- origin ----------------------------------------------------------------------------------------------------------
 # Where the values come from: a TOML file, the environment over it, the caller over both.

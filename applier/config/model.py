@@ -15,8 +15,7 @@ from applier.config.source import SourceConfig, SourceSettings
 from applier.config.spark import SparkConfig
 from applier.config.value import nearest, parse_size, refuse
 from applier.ddl.policy import DDL_TYPE_NAMES
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 from applier.planner.table_check import Acceptance
 from applier.sinks.settings import Collations, SinkSettings
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from applier.config.value import refuse
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 
 # --- choice ----------------------------------------------------------------------------------------------------------
 # The choices that several keys offer, and what each means.

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from applier.config.section import OnRejectedEvent, Seconds, Section
 from applier.config.value import nearest, refuse, split_text
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 from applier.model.topic_name import PartitionLimits
 from applier.selection import EventFilter, OnlineDdl, OnlineDdlMode, PatternError, Route, TableFilter, TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings

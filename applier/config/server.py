@@ -7,8 +7,8 @@ from sqlalchemy import URL
 
 from applier.config.section import ReadableFile, SecretFile, Section
 from applier.config.value import parse_server_url, refuse
-from applier.database.tls import Tls, TlsMode
-from applier.model.remedy import Remedy
+from applier.database.session import Tls, TlsMode
+from applier.model.errors import Remedy
 
 _VERIFYING = frozenset({TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY})
 

@@ -14,8 +14,8 @@ from applier.config.value import (
     parse_url,
     refuse,
 )
-from applier.database.tls import Tls
-from applier.model.remedy import Remedy
+from applier.database.session import Tls
+from applier.model.errors import Remedy
 from applier.planner.keyless import EqualRows, EqualRowsRule
 from applier.planner.table_check import DifferenceKind, check_pattern
 from applier.sinks.kit import SinkKit

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Discriminator, Tag
 
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.kafka.settings import KafkaSettings
 

@@ -12,7 +12,7 @@ from applier.config.section import Properties, Section
 from applier.config.value import (
     refuse,
 )
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 
 CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
 OWN_GROUP: Final = Path("/proc/self/cgroup")

@@ -13,8 +13,8 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 from sqlalchemy.engine import URL
 
-from applier.database.address import BadAddress
-from applier.model.remedy import Remedy
+from applier.database.session import BadAddress
+from applier.model.errors import Remedy
 from applier.model.topic_name import is_pattern
 from applier.mysql.address import read_server_url
 from applier.sinks.registry import read_address

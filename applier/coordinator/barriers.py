@@ -13,12 +13,11 @@ from typing import Final, NamedTuple, TypeAlias
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
 from applier.coordinator.step import NeedNames
 from applier.ddl import DdlKind, DdlStatement, identity, parse_ddl, same_ddl, touches
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, RecordPosition, Stream, Ts
 from applier.model.range_report import DdlArrival
-from applier.model.remedy import Remedy
 from applier.model.segment import is_due, is_in_dump, is_past
 
 # --- ddl order -------------------------------------------------------------------------------------------------------

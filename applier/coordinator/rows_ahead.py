@@ -25,12 +25,11 @@ from applier.coordinator.step import ApplyRows, ApplySegment, AskKeys, ForgetRow
 from applier.coordinator.stream_state import PlacedDdl, StreamState
 from applier.coordinator.streams import Streams
 from applier.coordinator.window import Window
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import FoldedName
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, RecordPosition, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, TableRows
-from applier.model.remedy import Remedy
 from applier.model.segment import RowsWritten, has_reached, is_beyond, just_before, overlaps_segment, passed_with, row_limit
 
 # --- partition change ------------------------------------------------------------------------------------------------

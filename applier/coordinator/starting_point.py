@@ -7,11 +7,10 @@ others, or a gap in the topic, breaks the argument without an error, so both are
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlIdentity, FoldedName, TableName
 from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, Stream, StreamPosition, Ts
-from applier.model.remedy import Remedy
 
 FROM_DUMP_TO_REPLICA = Remedy(
     "coordinator.create-from-dump",

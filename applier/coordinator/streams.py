@@ -13,12 +13,11 @@ from typing import Any
 from applier.coordinator.cache import Cache
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA
 from applier.coordinator.stream_state import CLOSED_TS, PlacedDdl, StreamState, StreamStatus
-from applier.model.errors import InvariantViolation, NeedsOperator
+from applier.model.errors import InvariantViolation, NeedsOperator, Remedy
 from applier.model.events import DdlIdentity
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.remedy import Remedy
 from applier.model.segment import has_shown_past, is_past, passed_with
 from applier.model.topic_name import PartitionLimits
 

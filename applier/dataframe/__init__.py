@@ -13,8 +13,7 @@ from pyspark.sql import SparkSession
 
 from applier.dataframe.binlog_source import BinlogChangelogSource
 from applier.dataframe.source import ChangelogSource
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 from applier.sources.factory import CHANGELOGS
 from applier.sources.kafka.settings import LOGGER as KAFKA_LOGGER
 from applier.spark.python_check import probe

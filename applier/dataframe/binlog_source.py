@@ -10,16 +10,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from applier.dataframe.changelog import schema_text
-from applier.dataframe.extent import RESTART
 from applier.dataframe.options import BINLOG, EARLIEST, LATEST, BinlogOptions, read_binlog_options
-from applier.dataframe.reading import RECREATED_REMEDY, RangePartition, RangeRows
+from applier.dataframe.reading import RECREATED_REMEDY, RESTART, RangePartition, RangeRows
 from applier.dataframe.source import changelog_rows
 from applier.dataframe.table_columns import columns_of
-from applier.model.errors import ConfigError, InvariantViolation, SourceError
+from applier.model.errors import ConfigError, InvariantViolation, Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Offset
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.kit import LogExtent, SourceKit
 
 BINLOG_FORMS: Final = Remedy(

@@ -15,11 +15,10 @@ import msgspec
 from pyspark.sql.types import DataType, StructType
 
 from applier.dataframe.conversion import Conversion, clean_text, conversion_to
-from applier.model.errors import ProtocolError, SourceError
+from applier.model.errors import ProtocolError, Remedy, SourceError
 from applier.model.events import AdminEvent, DdlEvent, Event, FoldedName, Image, ResolvedEvent, RowEvent, TableName, Value
 from applier.model.failure import FailureKind
 from applier.model.position import RecordPosition, Ts
-from applier.model.remedy import Remedy
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.kit import PositionColumns
 from applier.sources.port import Decoder, Record

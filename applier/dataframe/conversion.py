@@ -28,9 +28,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import ColumnShape, Value
-from applier.model.remedy import Remedy
 
 DECIMAL: Final = 246
 DECIMAL_DIGITS: Final = 38

@@ -12,9 +12,8 @@ from typing import Any, Final
 from applier.config import Config, load_config
 from applier.config.source import BINLOG as BINLOG_KIND
 from applier.config.source import KAFKA
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import FoldedName, TableName
-from applier.model.remedy import Remedy
 from applier.selection import TableSelection
 from applier.sources.claim_check.settings import ClaimCheckSettings
 from applier.sources.factory import kit_of
@@ -76,7 +75,7 @@ class RowOptions:
 class ChangelogOptions(RowOptions):
     """What a query reads of topics. Holds secrets in ``kafka`` and ``claim_check``, which no ``repr`` shows. ``partitions`` None: all.
 
-    ``applier.dataframe.extent`` reads ``start`` and ``end``.
+    ``applier.dataframe.reading`` reads ``start`` and ``end``.
     """
 
     kafka: KafkaSettings

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from applier.dataframe.conversion import clean_text
-from applier.model.position import RecordPosition, Ts
-from applier.model.timeline import Timeline, moment_of
+from applier.model.position import RecordPosition, Timeline, Ts, moment_of
 from applier.sources.port import Record
 
 

@@ -10,9 +10,8 @@ from applier.dataframe.options import TICDC, ChangelogOptions, Format, RowOption
 from applier.dataframe.position_columns import TopicColumns
 from applier.dataframe.reading import BatchReader, FixedRange, RangeRows, StreamReader
 from applier.dataframe.table_columns import columns_of
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.factory import kit_of, range_reader
 from applier.sources.kit import PositionColumns
 from applier.sources.port import Decoder

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from applier.dataframe.conversion import DECIMAL, Digits, spark_type, wider
-from applier.model.errors import ConfigError, ProtocolError
+from applier.model.errors import ConfigError, ProtocolError, Remedy
 from applier.model.events import MARKER_IMAGE, ColumnShape, FoldedName, PlacedRow, Shape
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.peek import read_whole
 from applier.sources.port import Decoder, PlacedEvent, PlacedRows, Placer, RangeReader, Record, Unplaced
 from applier.sources.selected_events import gather_rows

@@ -27,9 +27,8 @@ from applier.ddl.tree import (
     edited,
     list_edits,
 )
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent
-from applier.model.remedy import Remedy
 
 MARIADB_COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {

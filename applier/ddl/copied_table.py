@@ -12,10 +12,9 @@ from applier.ddl.names import DdlKind, parse_ddl
 from applier.ddl.old_values import COPIED, SERVER_KIND
 from applier.ddl.parser import parse
 from applier.ddl.tree import AlterClause, AlterTableStatement, ClauseKind, CreateTableStatement, ElementKind, Tree, quoted_name
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import CutOver, DdlEvent, TableName
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 
 _REMEDY: Final = Remedy(

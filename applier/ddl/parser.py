@@ -37,7 +37,7 @@ from applier.ddl.tree import (
     TruncateTableStatement,
     WrittenName,
 )
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 
 OTHER_ROWS: Final = Remedy(
     "ddl.verify-rows-against-ddl",

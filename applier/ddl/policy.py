@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 
 DDL_TYPE_NAMES: Mapping[int, str] = MappingProxyType(
     {

@@ -34,9 +34,8 @@ from applier.ddl.tree import (
     Tree,
     with_new_names,
 )
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 
 PRIMARY: Final = "PRIMARY"
 """The name of the primary key among a table's indexes."""

@@ -26,9 +26,8 @@ from applier.ddl.tree import (
     Span,
     Tree,
 )
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent
-from applier.model.remedy import Remedy
 
 TIME_ZONE: Final = "time_zone"
 """The variable of ``DdlEvent.session``."""

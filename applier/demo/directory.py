@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from applier.config import Config, load_config
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 from applier.sources.formats import DEFAULT
 
 TOPIC: Final = "changefeed"

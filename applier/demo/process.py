@@ -12,8 +12,7 @@ from typing import Any, Final, Self
 
 import applier
 from applier.demo.guard import KILLED_BY, kill_session
-from applier.model.errors import ApplierError
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, Remedy
 
 POLL_S: Final = 0.02
 DEADLINE_S: Final = 300.0

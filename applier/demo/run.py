@@ -18,9 +18,8 @@ from applier.demo.simulator.history import History, Volume, volume_of
 from applier.demo.simulator.kafka_log import produce_log
 from applier.demo.simulator.producer import LogRecord, Producer, ProducerOptions
 from applier.demo.simulator.wire_format import WireFormat
-from applier.model.errors import ConfigError, InvariantViolation, RetryableSinkError
+from applier.model.errors import ConfigError, InvariantViolation, Remedy, RetryableSinkError
 from applier.model.position import Stream, Ts
-from applier.model.remedy import Remedy
 from applier.model.segment import has_reached
 from applier.sinks.port import Sink
 from applier.sinks.registry import open_sink

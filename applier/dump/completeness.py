@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from applier.dump.inventory import DumpFile, FileKind, Inventory
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 from applier.sources.dump_text import PACKED, UNREADABLE, open_bytes
 from applier.telemetry.wording import named_some
 

@@ -9,10 +9,8 @@ from typing import Final, NamedTuple
 
 from applier.config import Config
 from applier.dump.into_sink import check_replica
-from applier.model.errors import errors_spelled_by
-from applier.model.position import Ts
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
+from applier.model.errors import Remedy, errors_spelled_by
+from applier.model.position import Timeline, Ts
 from applier.planner.table_check import ListedTables, TableLister
 from applier.replica.missing_tables import missing_at, refuse_missing
 from applier.sinks.loaded_dump import DECLARED, EMPTY, LoadedDump

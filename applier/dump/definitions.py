@@ -14,10 +14,9 @@ from applier.ddl.session_words import without_session_words
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.ddl.tree import CreateTableStatement, ElementKind
 from applier.dump.statements import Piece, PieceKind
-from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.selection import TableSelection, select_ddl
 from applier.sinks.dump_loader import DumpForm
 from applier.sinks.port import Sink

@@ -19,11 +19,9 @@ from applier.dump.definitions import Definitions
 from applier.dump.inventory import FileKind, Inventory, inventory_of
 from applier.dump.loading import DumpLoad
 from applier.dump.numbering import check_files
-from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, errors_spelled_by
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, Remedy, errors_spelled_by
 from applier.model.events import TableName
-from applier.model.position import Ts
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
+from applier.model.position import Timeline, Ts
 from applier.sinks.dump_loader import DumpLoader
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.port import Sink

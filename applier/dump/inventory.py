@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.sources.dump_text import OTHERS, open_text, unpacked_name
 
 _NAME: Final = r"(?:`((?:[^`]|``)+)`|(\w+))"

@@ -12,9 +12,8 @@ from typing import Final
 from applier.dump.definitions import Definitions
 from applier.dump.inventory import DumpFile, FileKind, Inventory, schema_of
 from applier.dump.statements import Piece, PieceKind, pieces
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.sinks.registry import kit_of
 from applier.sinks.settings import SinkSettings
 from applier.sources.dump_text import PACKED, UNREADABLE, open_bytes

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from applier.dump.inventory import FileKind, Inventory
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.sources.changefeed import METADATA_FILES
 from applier.sources.dump_text import open_text, unpacked_name
 from applier.telemetry.wording import named_some

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, Final
 
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 
 
 class PieceKind(Enum):

@@ -10,8 +10,8 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from applier.model.errors import Remedy
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 
 Value: TypeAlias = int | float | str | bytes | None
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from applier.model.errors import ApplierError
-from applier.model.remedy import NO_REMEDY, Remedy
+from applier.model.errors import NO_REMEDY, ApplierError, Remedy
 
 
 class Severity(StrEnum):

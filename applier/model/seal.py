@@ -8,8 +8,7 @@ import pickle
 from typing import Any, Final
 from zlib import crc32
 
-from applier.model.errors import DamagedData
-from applier.model.remedy import Remedy
+from applier.model.errors import DamagedData, Remedy
 
 CHECKSUM_BYTES: Final = 4
 

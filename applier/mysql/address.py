@@ -11,8 +11,8 @@ from typing import Final
 
 from sqlalchemy.engine import URL
 
-from applier.database.address import QUOTED, BadAddress, Options, parse_address
-from applier.model.remedy import Remedy
+from applier.database.session import QUOTED, BadAddress, Options, parse_address
+from applier.model.errors import Remedy
 
 DRIVERS: Final = ("mysql+pymysql", "mariadb+pymysql")
 FORMS: Final = tuple(f"{driver}://user@host:3306/" for driver in DRIVERS)

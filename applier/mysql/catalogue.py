@@ -39,7 +39,7 @@ from applier.mysql.structure import (
     Trigger,
     expression_of,
 )
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.planner.table_check import UniqueIndex
 
 FEW: Final = 50

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pymysql
 from pymysql.constants import CR
 
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 
 NO_SUCH_PROTOCOL: Final = CR.CR_SERVER_HANDSHAKE_ERR
 """The code of an error about a port on which something else answers."""

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkError, SinkFull
-from applier.model.remedy import NO_REMEDY, Remedy
+from applier.model.errors import NO_REMEDY, FatalSinkError, Remedy, RetryableSinkError, RowRefused, SinkError, SinkFull
 
 
 class ErrorVerdict(Enum):

@@ -21,11 +21,9 @@ from struct import Struct, pack
 from struct import error as StructError  # noqa: N812 - a class
 from typing import Any, Final
 
-from applier.model.errors import RowRefused
+from applier.model.errors import Remedy, RowRefused
 from applier.model.events import STRING_TYPES
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import ColumnDescription
-from applier.planner.port import Literal
+from applier.planner.port import ColumnDescription, Literal
 
 INTEGERS = frozenset({1, 2, 3, 8, 9, 13, 16})
 """TINYINT, SMALLINT, INT, BIGINT, MEDIUMINT, YEAR, BIT."""

@@ -11,9 +11,8 @@ from typing import Final
 from sqlalchemy import Connection, TableClause, TextClause, bindparam, quoted_name, text
 from sqlalchemy import table as sql_table
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import FoldedName, TableName
-from applier.model.remedy import Remedy
 
 
 def quote_identifier(name: str) -> str:

@@ -15,9 +15,7 @@ from pymysql.constants import CLIENT
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.database.address import BadAddress
-from applier.database.single_session import SingleSession, never_replace
-from applier.database.tls import PREFERRED, Tls
+from applier.database.session import PREFERRED, BadAddress, SingleSession, Tls, never_replace
 from applier.model.errors import ConfigError, InvariantViolation
 from applier.mysql.address import connect_timeout_of, read_server_url
 from applier.mysql.connection import DriverConnection, tls_arguments

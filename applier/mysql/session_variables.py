@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 from applier.mysql.errors import NoSession, code_of
 from applier.mysql.queries import QUERIES
 

@@ -12,11 +12,10 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from applier.model.chunk import Chunk
-from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError
+from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, Remedy
 from applier.model.events import STRING_TYPES, ColumnShape, FoldedName, Shape
 from applier.model.position import Stream
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.planner.table_check import extra_unique_index, generated_difference, unique_index_difference
 
 MAX_SHAPES: Final = 4096

@@ -13,12 +13,12 @@ from applier.model.chunk import Chunk
 from applier.model.errors import ApplierError, InvariantViolation
 from applier.model.events import MARKER_IMAGE, FoldedName
 from applier.model.segment import SegmentWindow
-from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, bytes_key_names, is_partial, key_names, origins_of
 from applier.planner.division import divided, selected
 from applier.planner.final_rows import FinalRows, Key, RowPosition
 from applier.planner.keyless import KeylessRows
 from applier.planner.ordered_rows import ColumnSet, OrderedRows, PartialRows, RowsOfTable
+from applier.planner.port import TableDescription
 
 # --- transactions ----------------------------------------------------------------------------------------------------
 

@@ -17,12 +17,11 @@ import msgspec
 from msgspec.structs import replace
 
 from applier.model.chunk import Chunk, PackedChunk, bucket_of, bucket_seed, pack, split_of, unpack
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import FoldedName, Shape
 from applier.model.position import Stream, Ts
-from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, slices_of, windows_of
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 
 
 def selected(chunk: Chunk, rows: Sequence[int]) -> Chunk:

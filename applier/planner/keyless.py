@@ -45,12 +45,11 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from applier.model.chunk import Chunk
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import FoldedName, RowKind
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Stream, Ts
 from applier.model.range_report import RepeatPoint
-from applier.model.remedy import Remedy
 from applier.model.segment import first_beyond, is_behind_promise, is_beyond, may_follow, repeats_from
 from applier.planner.column_match import Origin
 from applier.planner.final_rows import FinalRows

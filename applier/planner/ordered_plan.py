@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator
+from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, Remedy
 from applier.model.events import FoldedName
-from applier.model.remedy import Remedy
 from applier.planner.column_match import is_partial, key_names
 from applier.planner.final_rows import PlannedRows
 from applier.planner.ordered_rows import Change, OrderedChange, in_order

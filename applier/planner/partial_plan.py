@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, ProtocolError, RowRefused
+from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, ProtocolError, Remedy, RowRefused
 from applier.model.events import MARKER_IMAGE, RowKind
 from applier.model.rejected_event import RejectedEvent, error_of_event
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import key_names, written_columns
 from applier.planner.final_rows import Key, PlannedRows
 from applier.planner.ordered_rows import Part, PartialRows
-from applier.planner.port import Dialect, Phase, Statement, StatementRows
+from applier.planner.port import Dialect, Phase, Statement, StatementRows, TableDescription
 from applier.planner.rendering import KeyText, TableRenderers
 
 # --- reading ---------------------------------------------------------------------------------------------------------

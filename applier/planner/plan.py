@@ -21,12 +21,10 @@ from operator import not_
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from applier.model.chunk import unpack
-from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError
+from applier.model.errors import SKIP_RECORD, ApplierError, FatalSinkError, InvariantViolation, NeedsOperator, ProtocolError, Remedy
 from applier.model.events import MARKER_IMAGE, FoldedName, RowKind, Shape
 from applier.model.rejected_event import RejectedEvent
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.model.segment import SegmentWindow, are_contiguous
-from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, key_names
 from applier.planner.compaction import Compaction, RowOrder, TransactionSet
 from applier.planner.division import by_window
@@ -35,7 +33,7 @@ from applier.planner.keyless import ALL_REAL, AmbiguousRows, EqualRows, EqualRow
 from applier.planner.ordered_plan import OrderedPlan, OrderedTable
 from applier.planner.ordered_rows import PartialRows
 from applier.planner.partial_plan import PartialPlan
-from applier.planner.port import Dialect, Phase, RowDecoder, RowLookup, Statement, StatementRows, WritingDialect
+from applier.planner.port import Dialect, Phase, RowDecoder, RowLookup, Statement, StatementRows, TableDescription, WritingDialect
 from applier.planner.rendering import GroupPass, Renderers, TableRenderer, TableRenderers, image_keys
 
 NO_ADDRESS = Remedy("planner.set-source-upstream", "Set source.upstream to the address of upstream's TiDB, where such rows are read")

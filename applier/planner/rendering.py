@@ -12,7 +12,6 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from applier.model.errors import ApplierError, InvariantViolation
 from applier.model.events import FoldedName, Shape, Value
-from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import (
     MatchedColumn,
     Origin,
@@ -36,6 +35,7 @@ from applier.planner.port import (
     RowDecoder,
     RowsDialect,
     RowsText,
+    TableDescription,
     WireColumn,
 )
 

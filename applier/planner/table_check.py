@@ -28,10 +28,9 @@ from applier.ddl.parser import parse_or_none
 from applier.ddl.stated_keys import unique_keys_of
 from applier.ddl.table_draft import defined_columns
 from applier.ddl.tree import CreateTableStatement
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, Shape, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.model.segment import may_follow
 
 # --- difference ------------------------------------------------------------------------------------------------------

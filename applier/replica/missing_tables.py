@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from applier.ddl import DdlKind, parse_ddl
-from applier.model.errors import ApplierError, NeedsOperator
+from applier.model.errors import ApplierError, NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.planner.table_check import ListedTables, TableLister
 from applier.selection import LEFT_OUT
 from applier.sinks.port import Sink

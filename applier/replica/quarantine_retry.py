@@ -8,20 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.model.chunk import Chunk, pack
-from applier.model.errors import ApplierError, Fenced, InvariantViolation, NeedsOperator, UnknownOutcome
+from applier.model.errors import ApplierError, Fenced, InvariantViolation, NeedsOperator, Remedy, UnknownOutcome
 from applier.model.events import DdlEvent, FoldedName, PlacedRow, RowKind, Shape, TableName
-from applier.model.position import Offset, RecordPosition, Stream, StreamPosition, Ts
+from applier.model.position import CLOCK_SKEW_MS, Offset, RecordPosition, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, TableRows
 from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState, RejectedEvent, key_text
-from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow, is_applied, is_in_dump, is_later_version, may_follow
-from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner import PlanTarget, bytes_key_names, key_names, plan_bucket, reported_key, unique_names
-from applier.planner.catalogue import TableDescription
 from applier.planner.column_match import Origin, is_partial
 from applier.planner.compaction import KeyReaders
 from applier.planner.final_rows import Key, RowPosition
-from applier.planner.port import Statement
+from applier.planner.port import Statement, TableDescription
 from applier.planner.rendering import image_keys
 from applier.planner.table_check import Acceptance
 from applier.replica.sink_tables import SinkTables, rekeyed_tables

@@ -10,9 +10,11 @@ from threading import Event, Thread
 from typing import Any, Final, Protocol
 
 from applier.model.errors import (
+    NO_REMEDY,
     ApplierError,
     Fenced,
     JobAborted,
+    Remedy,
     RetryableSinkError,
     SinkFull,
     SourceError,
@@ -20,7 +22,6 @@ from applier.model.errors import (
     UnknownOutcome,
 )
 from applier.model.failure import FailureKind
-from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteOutcome, WriteState
 
 LOOK_S: Final = 0.2

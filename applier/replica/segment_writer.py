@@ -14,19 +14,20 @@ import stamina
 from applier.coordinator.step import ApplyRows, ApplySegment, Segment
 from applier.coordinator.streams import has_held_records, is_required
 from applier.model.errors import (
+    SKIP_RECORD,
     ApplierError,
     BulkRefused,
     BulkUnavailable,
     FatalSinkError,
     InvariantViolation,
     NeedsOperator,
+    Remedy,
     RetryableSinkError,
     RowRefused,
 )
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Listing, PartitionExtent, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport, RepeatPoint, TableRows
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.model.segment import SegmentWindow, is_applied, is_behind_promise, is_beyond
 from applier.model.topic_name import PartitionLimits
 from applier.planner import QuarantinePolicy

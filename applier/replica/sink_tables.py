@@ -15,13 +15,12 @@ from applier.coordinator.starting_point import refuse_rows_of_others, unknown_ta
 from applier.coordinator.step import KeyAnswer
 from applier.ddl import parse_ddl, touches
 from applier.ddl.stated_keys import StatedKeys
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.range_report import TableRows
-from applier.model.remedy import Remedy
 from applier.planner import NO_KEY, NO_KEY_REMEDY, sink_key_of
-from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyGroups, KeyLink
+from applier.planner.port import TableDescription
 from applier.planner.table_check import (
     Acceptance,
     Difference,

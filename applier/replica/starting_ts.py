@@ -3,10 +3,8 @@
 from shlex import quote
 from typing import Final
 
-from applier.model.errors import ConfigError, NeedsOperator
-from applier.model.position import NO_TS, Ts
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline, is_ahead
+from applier.model.errors import ConfigError, NeedsOperator, Remedy
+from applier.model.position import NO_TS, Timeline, Ts, is_ahead
 from applier.replica.context import Components
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress

@@ -12,13 +12,12 @@ from typing import Final
 from applier.coordinator import Coordinator
 from applier.coordinator.starting_point import FROM_DUMP_TO_REPLICA, StartingPoint
 from applier.coordinator.stream_state import CLOSED_TS
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName
 from applier.model.failure import FailureKind
 from applier.model.position import Listing, Stream, StreamPosition, Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.rejected_event import RejectedEvent
-from applier.model.remedy import Remedy
 from applier.model.segment import is_past, passed_with
 from applier.replica.context import RunContext
 from applier.replica.missing_tables import MissingTables

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from applier.config import Config
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.position import Listing, Offset, Stream, Ts
-from applier.model.remedy import Remedy
+from applier.model.position import Listing, Offset, Stream, Timeline, Ts
 from applier.model.segment import has_moved
-from applier.model.timeline import Timeline
 from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown

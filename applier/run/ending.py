@@ -12,7 +12,7 @@ from typing import Final
 
 from applier.model.errors import ApplierError
 from applier.model.failure import FailureKind
-from applier.model.timeline import DIGITS
+from applier.model.position import DIGITS
 from applier.replica.recovery import is_transient
 from applier.replica.shutdown import KILLED_BY, Shutdown
 from applier.sinks.overview import RunEnd

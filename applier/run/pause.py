@@ -6,9 +6,8 @@ The pause is in the sink's bookkeeping, so that it reaches a daemon on any machi
 import time
 from typing import Final
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.sinks.overview import Pause

@@ -14,8 +14,8 @@ from typing import Final
 from applier.ddl import DdlKind, DdlStatement, ddl_type_name, parse_ddl
 from applier.ddl.renaming import renamed
 from applier.ddl.tree import quoted_name
+from applier.model.errors import Remedy
 from applier.model.events import CutOver, DdlEvent, DdlRefusal, TableName
-from applier.model.remedy import Remedy
 from applier.selection.locations import moves_of
 from applier.selection.selection import TableSelection
 from applier.selection.table_filter import SchemaPart

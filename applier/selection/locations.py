@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableMove
 from applier.model.failure import FailureKind
 from applier.model.range_report import TableRows
-from applier.model.remedy import Remedy
 from applier.selection.selection import EVERYTHING, TableSelection
 
 LEFT_OUT: Final = FoldedName("", "")

@@ -20,8 +20,8 @@ from typing import Final
 
 from applier.ddl import ddl_type_name
 from applier.ddl.policy import DDL_TYPE_NAMES
+from applier.model.errors import Remedy
 from applier.model.events import DdlEvent, RowOperation, Shape, TableName
-from applier.model.remedy import Remedy
 from applier.selection.table_filter import ALL_TABLES, PatternError, SchemaPart, TableFilter, TablePattern, compiled, parse_pattern
 
 ALL_ROWS: Final = "all_dml"

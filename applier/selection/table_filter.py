@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from applier.model.errors import Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 
 ANY: Final = "*"
 """The text of a pattern that every name matches."""

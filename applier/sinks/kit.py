@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import URL, Connection
 
-from applier.model.errors import ConfigError, SinkError
+from applier.model.errors import ConfigError, Remedy, SinkError
 from applier.model.finding import CheckFinding
-from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.dump_loader import DumpLoader
 from applier.sinks.port import Sink

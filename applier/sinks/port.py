@@ -9,9 +9,8 @@ from typing import Protocol, Self
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyLink
-from applier.planner.port import Dialect, Statement
+from applier.planner.port import Dialect, Statement, TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping.replica_bookkeeping import ReplicaBookkeeping
 from applier.sinks.progress import Fence, Progress, ProgressCommit, WriteOutcome

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple, cast
 
 from sqlalchemy import URL, Connection
 
-from applier.database.address import BadAddress, parse_address
-from applier.model.errors import ConfigError
-from applier.model.remedy import NO_REMEDY, Remedy
+from applier.database.session import BadAddress, parse_address
+from applier.model.errors import NO_REMEDY, ConfigError, Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.port import Sink

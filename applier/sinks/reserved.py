@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from applier.ddl import parse_ddl
 from applier.ddl.tokens import DdlSyntaxError, scan
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, TableName
-from applier.model.remedy import Remedy
 
 _ELSEWHERE: Final = Remedy(
     "sink.move-bookkeeping",

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from applier.database.tls import PREFERRED, Tls
+from applier.database.session import PREFERRED, Tls
 
 SCHEMA: Final = "applier"
 """Where the bookkeeping lies, unless the configuration names another schema."""

@@ -9,9 +9,8 @@ from typing import Any, Final, Self, TypeVar
 
 from sqlalchemy import Connection, text
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.model.xa_store import XaReader
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.epochs import Epochs

@@ -7,7 +7,7 @@ from typing import Final
 
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.model.events import FoldedName, TableName
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 
 # --- side ------------------------------------------------------------------------------------------------------------
 

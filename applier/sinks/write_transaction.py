@@ -27,12 +27,12 @@ from applier.model.errors import (
     FatalSinkError,
     InvariantViolation,
     NeedsOperator,
+    Remedy,
     RetryableSinkError,
     RowRefused,
     UnknownOutcome,
 )
 from applier.model.rejected_event import EventPosition, RejectedEvent, error_of_event, reason_of
-from applier.model.remedy import Remedy
 from applier.model.seal import seal, unseal
 from applier.planner.port import Phase, Statement, StatementRows
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping

@@ -10,11 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from applier.model.errors import ConfigError, ProtocolError, SourceError
-from applier.model.position import MAX_TS, NO_TS, Offset, RecordPosition, Ts
+from applier.model.errors import ConfigError, ProtocolError, Remedy, SourceError
+from applier.model.position import MAX_TS, NO_TS, Offset, RecordPosition, Timeline, Ts
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection

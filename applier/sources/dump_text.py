@@ -10,8 +10,7 @@ from typing import BinaryIO, Final, TextIO, cast
 
 import zstandard
 
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 
 GZIP: Final = ".gz"
 ZSTD: Final = ".zst"

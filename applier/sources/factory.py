@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from applier.model.timeline import DIGITS, Timeline
+from applier.model.position import DIGITS, Timeline
 from applier.sources.binlog.kit import BinlogKit
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.changefeed import ChangefeedKit

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from applier.model.events import DdlEvent
-from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Timeline, Ts
 from applier.model.range_report import RangeId
-from applier.model.timeline import Timeline
 from applier.planner.port import RowLookup
 from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection

@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.port import RangeReader, Record, Source
 
 POLL_S: Final = 0.5

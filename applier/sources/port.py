@@ -20,10 +20,9 @@ from applier.model.events import (
     SkippedStatement,
     TableName,
 )
-from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Timeline, Ts
 from applier.model.range_report import RangeId
 from applier.model.rejected_event import RejectedEvent
-from applier.model.timeline import Timeline
 from applier.planner.port import RowDecoder
 from applier.planner.table_check import UpstreamTables
 from applier.sources.start import ReplicaPosition, StartPoint

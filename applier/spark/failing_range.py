@@ -9,11 +9,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from applier.model.errors import ApplierError, SourceError, SparkSessionLost
+from applier.model.errors import ApplierError, Remedy, SourceError, SparkSessionLost
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 
 # --- task packing ----------------------------------------------------------------------------------------------------

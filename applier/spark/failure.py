@@ -10,8 +10,7 @@ from typing import Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
-from applier.model.errors import ApplierError, ConfigError, JobAborted, SparkRestartedTooOften, SparkSessionLost
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, ConfigError, JobAborted, Remedy, SparkRestartedTooOften, SparkSessionLost
 
 UNANSWERED: Final = (Py4JError, OSError)
 """How a call to a JVM fails; a dead one refuses the connection, which py4j passes on unchanged."""

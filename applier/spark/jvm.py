@@ -24,8 +24,7 @@ from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 from applier.spark.foreign_output import QUIET_S, ForeignOutput
 
 NOISE: Final = ("WARNING: Using incubator modules: ",)

@@ -16,8 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from applier import __version__
-from applier.model.errors import ApplierError, ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, ConfigError, Remedy
 from applier.spark.failure import job_failed
 
 NEEDED: Final = ("confluent_kafka", "cramjam", "lz4", "msgspec", "pymysql", "sqlalchemy")

@@ -13,8 +13,7 @@ from typing import Final
 
 from pyspark import SparkConf, SparkContext
 
-from applier.model.errors import ApplierError, ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, ConfigError, Remedy
 from applier.spark import java_options
 from applier.spark.class_archive import archive_options
 from applier.spark.failure import UNANSWERED

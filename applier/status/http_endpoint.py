@@ -23,9 +23,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import make_wsgi_app
 
-from applier.model.errors import ApplierError, ConfigError
+from applier.model.errors import ApplierError, ConfigError, Remedy
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.status.page import CONTENT_SECURITY_POLICY, PAGE
 from applier.status.replica_access import ReplicaAccess
 from applier.status.run_document import run_document

@@ -14,9 +14,8 @@ from typing import Any, Final, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from applier.ddl import ddl_type_name
-from applier.model.errors import RetryableSinkError
-from applier.model.remedy import Remedy
-from applier.model.timeline import DIGITS, Timeline, iso_at
+from applier.model.errors import Remedy, RetryableSinkError
+from applier.model.position import DIGITS, Timeline, iso_at
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.owner_table import PauseStore
 from applier.sinks.bookkeeping.quarantine import Quarantine

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from applier.coordinator.streams import is_required
-from applier.model.position import NO_TS, Offset, Stream, StreamPosition, Ts
-from applier.model.timeline import DIGITS, Timeline, holds_time, moment_of
+from applier.model.position import DIGITS, NO_TS, Offset, Stream, StreamPosition, Timeline, Ts, holds_time, moment_of
 from applier.model.topic_name import PartitionLimits
 from applier.sinks.overview import Overview, OwnerState, StoredEnd
 from applier.sources.kit import LogStatus, SourceAnswer

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from applier import __version__
-from applier.model.position import Offset, Ts
-from applier.model.timeline import Timeline, iso_at
+from applier.model.position import Offset, Timeline, Ts, iso_at
 from applier.sources.factory import executed_set
 from applier.telemetry.run_state import RunState, Stall, StreamView, lag_s
 

@@ -22,9 +22,8 @@ from pickle import UnpicklingError
 from typing import Any, Final, NamedTuple, TypeVar
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged
+from applier.model.errors import ApplierError, IncompleteInput, JobAborted, RangeChanged, Remedy
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.remedy import Remedy
 from applier.tasks.listen import RangeFailure
 
 T = TypeVar("T")

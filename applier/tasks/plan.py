@@ -14,9 +14,8 @@ from applier.model.position import Ts
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP, QuarantinePolicy, sliced
-from applier.planner.catalogue import TableDescription
 from applier.planner.keyless import ALL_REAL, EqualRowsRule, Repeats
-from applier.planner.port import Dialect
+from applier.planner.port import Dialect, TableDescription
 from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, ProgressCommit
 from applier.sources.port import Decoder, RangeReader

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError, IncompleteInput, NeedsOperator
+from applier.model.errors import ApplierError, IncompleteInput, NeedsOperator, Remedy
 from applier.model.rejected_event import RejectedEvent
-from applier.model.remedy import Remedy
 from applier.planner import Moved, Planned, PlanTarget, TransactionSet, plan_segments, route
 from applier.planner.keyless import AmbiguousRows, earliest
 from applier.planner.port import Phase, Statement

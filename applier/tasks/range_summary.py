@@ -13,13 +13,12 @@ from typing import Any, Final
 from zlib import crc32
 
 from applier.model.chunk import bucket_seed
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId, RangeReport, RepeatPoint, ResumePoint, RowCount, TableRows
 from applier.model.rejected_event import MAX_QUARANTINED, EventPosition, QuarantineState, RejectedEvent
-from applier.model.remedy import Remedy
 from applier.model.segment import behind_promise, has_shown_past, is_behind_promise, is_past
 from applier.planner import bytes_key_names, reported_key, unique_names
 from applier.sources.port import PlacedRows

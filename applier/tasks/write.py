@@ -9,11 +9,10 @@ from itertools import chain
 from typing import Final
 
 from applier.model.chunk import PackedChunk
-from applier.model.errors import ApplierError, JobAborted, RangeChanged, SourceError
+from applier.model.errors import ApplierError, JobAborted, RangeChanged, Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.rejected_event import KeptRecord, RejectedEvent
-from applier.model.remedy import Remedy
 from applier.planner import count_transactions
 from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.quarantine import Quarantined

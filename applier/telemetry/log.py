@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from threading import local
 from typing import Any, Final, Literal, TextIO, TypeAlias
 
-from applier.model.position import Ts
-from applier.model.timeline import DIGITS, Timeline, moment_at
+from applier.model.position import DIGITS, Timeline, Ts, moment_at
 from applier.spark.foreign_output import ForeignOutput, kafka_facts
 from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import log_retries

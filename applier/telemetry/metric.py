@@ -13,8 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from applier import __version__
-from applier.model.position import Stream, Ts
-from applier.model.timeline import Timeline
+from applier.model.position import Stream, Timeline, Ts
 from applier.telemetry.activity import PHASES
 from applier.telemetry.run_state import RunState, StreamView, lag_s
 from applier.telemetry.tally import ACTIVITIES, BOUNDS_S

@@ -16,9 +16,8 @@ from threading import Lock
 from typing import Any, Final
 
 from applier.coordinator import Coordinator, StreamStatus
-from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.position import NO_TS, Offset, Stream, Timeline, Ts, is_ahead
 from applier.model.segment import has_reached
-from applier.model.timeline import Timeline, is_ahead
 from applier.telemetry.activity import Activity, Blocker
 from applier.telemetry.failing import Failed, FailureLog, Side, sentence
 from applier.telemetry.log import LOGGER_NAME, extra_of, utc_text

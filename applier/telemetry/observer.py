@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from applier.coordinator import Coordinator
-from applier.model.timeline import Timeline
+from applier.model.position import Timeline
 from applier.sinks.progress import Progress
 from applier.telemetry.failing import Side
 from applier.telemetry.log_event import LogEvent

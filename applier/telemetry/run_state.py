@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from applier.coordinator import StreamStatus
-from applier.model.position import NO_TS, Offset, Stream, Ts
+from applier.model.position import DIGITS, NO_TS, Offset, Stream, Timeline, Ts, is_ahead
 from applier.model.segment import has_advanced
-from applier.model.timeline import DIGITS, Timeline, is_ahead
 from applier.telemetry.activity import STARTING
 from applier.telemetry.failing import Failing
 

@@ -6,8 +6,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from applier.model.position import NO_TS, Ts
-from applier.model.timeline import Timeline, moment_of
+from applier.model.position import NO_TS, Timeline, Ts, moment_of
 from applier.telemetry.log import timestamp_text, utc_text
 
 MOST_NAMED: Final = 5

@@ -13,16 +13,14 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import stamina
 
-from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, NeedsOperator, SourceError
+from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, NeedsOperator, Remedy, SourceError
 from applier.model.events import STRING_TYPES, ColumnShape, KnownKeys, Shape, TableName, Value
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import labels_of
 from applier.mysql.float32 import shortest
 from applier.mysql.literals import literal_of
 from applier.mysql.names import quote_identifier, quote_table
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import LookedUpRows
+from applier.planner.port import ColumnDescription, LookedUpRows, TableDescription
 from applier.sinks.mysql.dialect import MAX_KEYS, MysqlDialect
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import SnapshotSession, is_passing

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from applier.database.tls import Tls
+from applier.database.session import Tls
 from applier.mysql.session import ServerAddress
 
 

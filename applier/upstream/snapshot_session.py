@@ -13,9 +13,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl.zone_use import ZONE_REMEDY
-from applier.model.errors import ApplierError, ConfigError, NeedsOperator, SourceError
+from applier.model.errors import SKIP_RECORD, ApplierError, ConfigError, NeedsOperator, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.mysql.errors import DENIED, NoSession, code_of, may_pass, shown_text
 from applier.mysql.session import discard, open_reader, read_named, read_undecoded
 from applier.upstream.settings import UpstreamSettings

@@ -14,9 +14,8 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from applier.model.events import TableName
-from applier.model.position import MAX_TS, NO_TS, Ts
+from applier.model.position import MAX_TS, NO_TS, Timeline, Ts
 from applier.model.segment import is_past
-from applier.model.timeline import Timeline
 from applier.sinks.table_pair import TablePair
 from applier.sinks.table_reader import DIGEST_BITS, NOTHING, Checksum, Key, Reader, Scope, Value
 from applier.verify.difference import RangeResult, RowDifference, RowState, TableResult

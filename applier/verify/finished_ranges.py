@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.position import NO_TS, Ts
-from applier.model.remedy import Remedy
 from applier.sinks.table_pair import TablePair
 from applier.sinks.table_reader import Checksum, Key, Scope
 from applier.verify.difference import RangeResult

@@ -8,9 +8,8 @@ from decimal import Decimal
 from typing import Final
 
 from applier.ddl.column_type import ColumnType, TypeFamily
-from applier.model.errors import RowRefused
+from applier.model.errors import Remedy, RowRefused
 from applier.model.events import Value
-from applier.model.remedy import Remedy
 from applier.mysql.literals import GREATEST_FLOAT
 from applier.sinks.table_pair import ColumnPair
 

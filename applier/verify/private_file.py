@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 
 
 def write_private(path: Path, pieces: Iterable[str]) -> None:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
-from applier.model.position import Ts
-from applier.model.timeline import Timeline
+from applier.model.position import Timeline, Ts
 from applier.planner.port import Dialect, Literal
 from applier.sinks.table_pair import ColumnPair, ServerKind, TablePair
 from applier.sinks.table_reader import Value

@@ -11,8 +11,7 @@ from typing import Final, Protocol, Self, TypeVar
 
 from applier.model.errors import RetryableSinkError
 from applier.model.events import FoldedName, TableName
-from applier.model.position import NO_TS, Ts
-from applier.model.timeline import Timeline
+from applier.model.position import NO_TS, Timeline, Ts
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings
 from applier.sinks.table_pair import TablePair, pair_tables

@@ -14,7 +14,7 @@ from applier.model.events import FoldedName
 from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.planner.rendering import GROUP_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.column_flags import shape_of

@@ -11,7 +11,7 @@ from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Listing, Offset, PartitionExtent, Stream, StreamPosition, Ts
 from applier.model.range_report import DdlArrival, RangeId, RangeReport, ResumePoint, RowCount, TableRows
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink

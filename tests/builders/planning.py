@@ -11,8 +11,7 @@ from applier.model.events import FoldedName, RowKind, Shape
 from applier.model.position import Stream, Ts
 from applier.model.segment import SegmentWindow
 from applier.planner import PlanTarget, TransactionSet, plan_bucket
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Phase, Statement
+from applier.planner.port import ColumnDescription, Phase, Statement, TableDescription
 from applier.sources.column_flags import Flag, shape_of
 from applier.sources.open_protocol import OPEN_PROTOCOL, encode_key
 

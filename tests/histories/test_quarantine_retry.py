@@ -8,9 +8,8 @@ import pytest
 
 from applier.demo.simulator.producer.options import LogRecord
 from applier.model.errors import FatalSinkError, NeedsOperator, ProtocolError, RowRefused
-from applier.model.position import Offset
+from applier.model.position import CLOCK_SKEW_MS, Offset
 from applier.model.rejected_event import WHOLE_RECORD, EventPosition, QuarantineState
-from applier.model.timeline import CLOCK_SKEW_MS
 from applier.planner.table_check import Acceptance
 from applier.replica.quarantine_retry import QuarantineRetry
 from applier.sinks.registry import open_sink

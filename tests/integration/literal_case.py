@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from applier.planner.catalogue import TableDescription
-from applier.planner.port import WireColumn
+from applier.planner.port import TableDescription, WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.column_flags import column_of
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import make_url, text
 
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 from applier.model.errors import FatalSinkError
 from applier.sinks.mysql.session import Purpose, open_session
 from tests.integration.mysql_replica import run, settings

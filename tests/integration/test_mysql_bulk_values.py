@@ -14,8 +14,7 @@ from sqlalchemy import Connection
 from applier.model.events import TableName
 from applier.mysql.catalogue import describe
 from applier.mysql.session import driver_of, execute_text
-from applier.planner.catalogue import TableDescription
-from applier.planner.port import WireColumn
+from applier.planner.port import TableDescription, WireColumn
 from applier.sinks.mysql.bulk_write import send_load
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import data_type_of

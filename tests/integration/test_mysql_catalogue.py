@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.mysql.catalogue import FEW, describe, tables_with_rows
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from tests.integration.odd_name import SCHEMA, odd_schema, odd_table, quoted, run
 from tests.integration.sent_statements import sent_statements
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 from applier.model.errors import (
     ConfigError,
     FatalSinkError,

@@ -15,8 +15,7 @@ from applier.model.errors import (
 )
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPosition, KeptRecord, QuarantineState, RejectedEvent
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Phase, Statement, StatementRows
+from applier.planner.port import ColumnDescription, Phase, Statement, StatementRows, TableDescription
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
 from applier.sinks.progress import WriteState

@@ -9,7 +9,7 @@ import pytest
 
 from applier.model.events import DdlEvent, TableName
 from applier.model.position import Ts
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from applier.sinks.sqlite.catalogue import describe
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.schema_change import apply_ddl

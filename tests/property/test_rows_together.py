@@ -12,9 +12,9 @@ from applier.selection import EVERYTHING
 from applier.sources.column_flags import shape_of
 from applier.sources.compiled import intern_shape
 from applier.sources.open_protocol import OpenProtocolPlacer
-from applier.sources.open_protocol import row_run as row_head
+from applier.sources.open_protocol import placer as row_head
+from applier.sources.open_protocol.placer import KnownTable
 from applier.sources.open_protocol.record import read_head
-from applier.sources.open_protocol.row_run import KnownTable
 from applier.sources.port import Record
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 from tests.rig.placing import place_records

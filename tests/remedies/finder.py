@@ -13,8 +13,8 @@ import applier
 
 PACKAGE = Path(applier.__file__).parent
 FILLED_IN = "{}"
-DEFINITION = "applier/model/remedy.py"
-"""Makes remedies of others."""
+DEFINITIONS = {"Remedy", "NO_REMEDY"}
+"""The class makes remedies of others, and the constant is none."""
 
 
 class FoundRemedy(NamedTuple):
@@ -55,17 +55,25 @@ def _module(path: Path) -> Module:
 @cache
 def remedies() -> tuple[FoundRemedy, ...]:
     """Return every remedy of the package."""
-    return tuple(found for name in modules() if name != DEFINITION for found in _of_module(name))
+    return tuple(found for name in modules() for found in _of_module(name))
 
 
 def _of_module(name: str) -> Iterator[FoundRemedy]:
-    for node in ast.walk(modules()[name].tree):
+    parts = (part for part in modules()[name].tree.body if _defined(part) not in DEFINITIONS)
+    for node in (node for part in parts for node in ast.walk(part)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Remedy":
             match node.args:
                 case [ast.Constant(value=str(identifier)), text]:
                     yield FoundRemedy(identifier, template(name, text), f"{name}:{node.lineno}")
                 case _:
                     yield FoundRemedy("", "", f"{name}:{node.lineno}")
+
+
+def _defined(part: ast.stmt) -> str:
+    match part:
+        case ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+    return ""
 
 
 def template(name: str, value: ast.AST) -> str:

@@ -15,9 +15,8 @@ from applier.demo.simulator.session_zone import SESSION_ZONE
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
-from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Ts
+from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, Stream, Timeline, Ts, holds_all_since
 from applier.model.range_report import RangeId
-from applier.model.timeline import Timeline, holds_all_since
 from applier.selection import EVERYTHING
 from applier.sources.formats import DEFAULT, FORMATS
 from applier.sources.peek import single_record

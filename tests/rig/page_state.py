@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from applier.model.errors import FatalSinkError, RetryableSinkError
+from applier.model.errors import FatalSinkError, Remedy, RetryableSinkError
 from applier.model.position import Offset, Stream, Ts
-from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.http_endpoint import PageParts, RecentHistory, StatusApp, StatusServer
 from applier.telemetry.run_state import Counts, RunState, Stall, StreamsView, StreamView

@@ -28,7 +28,7 @@ from applier.model.position import Ts
 from applier.model.range_report import RangeReport
 from applier.model.segment import SegmentWindow
 from applier.planner import STOP
-from applier.planner.catalogue import ColumnDescription
+from applier.planner.port import ColumnDescription
 from applier.sinks.failpoint import VARIABLE
 from applier.sinks.port import Sink
 from applier.sinks.progress import ProgressCommit, WriteOutcome, WriteState

@@ -12,7 +12,7 @@ from applier.ddl import identity
 from applier.model.events import DdlEvent, FoldedName, TableName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, TableRows
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from applier.replica.sink_tables import rekeyed_tables
 from applier.sources.column_flags import shape_of as described_shape
 from applier.sources.compiled import ROWS_TO_REPLACE, CompiledShapes

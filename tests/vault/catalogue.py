@@ -4,10 +4,9 @@ import re
 import sqlite3
 from collections.abc import Collection
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from tests.vault.dialect import quote, stored
 
 CREATE = re.compile(r"CREATE TABLE `?(\w+)`? \((.+)\)", re.IGNORECASE | re.DOTALL)

@@ -4,10 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from applier.model.errors import FatalSinkError
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Literal, WritingDialect
+from applier.model.errors import FatalSinkError, Remedy
+from applier.planner.port import ColumnDescription, Literal, TableDescription, WritingDialect
 
 
 def quote(name: str) -> str:

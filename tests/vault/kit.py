@@ -5,9 +5,8 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection
 
-from applier.database.address import BadAddress, parse_address
-from applier.model.errors import FatalSinkError
-from applier.model.remedy import Remedy
+from applier.database.session import BadAddress, parse_address
+from applier.model.errors import FatalSinkError, Remedy
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
 from tests.vault.loader import VaultLoader

@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 
-from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, FatalSinkError, Remedy, RetryableSinkError, RowRefused
 from applier.sinks.settings import SinkSettings
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs

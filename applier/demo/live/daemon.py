@@ -15,8 +15,7 @@ from typing import Any, Final, Self
 from applier.demo.directory import LOOPBACK, DemoDirectory
 from applier.demo.guard import KILLED_BY
 from applier.demo.process import POLL_S, GuardedProcess
-from applier.model.errors import ApplierError, ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, ConfigError, Remedy
 
 PATIENCE_S: Final = 1.0
 STOP_S: Final = 60.0

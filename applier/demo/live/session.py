@@ -17,8 +17,7 @@ from applier.demo.live.endless_history import endless_steps
 from applier.demo.live.feed import LiveFeed, LiveTopic
 from applier.demo.live.live_report import LiveReport
 from applier.demo.simulator.history import History, Volume
-from applier.model.errors import ApplierError, RetryableSinkError
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, Remedy, RetryableSinkError
 from applier.replica.shutdown import Shutdown, shutdown_on_signals
 from applier.sinks.port import Sink
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from applier.model.errors import FatalSinkError
+from applier.model.errors import FatalSinkError, Remedy
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerRow, OwnerTable, fenced
 from applier.sinks.bookkeeping.progress_table import ProgressTable

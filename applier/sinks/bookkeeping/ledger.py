@@ -19,10 +19,9 @@ from sqlalchemy import Connection, Row
 
 from applier.ddl.adaptation import Target
 from applier.ddl.generated_name import Naming, Past, PastDdl, TableHistory
-from applier.model.errors import InvariantViolation, NeedsOperator
+from applier.model.errors import InvariantViolation, NeedsOperator, Remedy
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import NO_TS, Ts
-from applier.model.remedy import Remedy
 from applier.model.segment import may_follow
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, as_datetime
 from applier.sinks.ledger_entry import DdlState, LedgerEntry, LedgerKey

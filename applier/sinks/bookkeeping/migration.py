@@ -7,8 +7,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from applier.database.carried_files import path
-from applier.model.errors import FatalSinkError
-from applier.model.remedy import Remedy
+from applier.model.errors import FatalSinkError, Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 
 

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from applier.model.errors import Fenced, InvariantViolation, RetryableSinkError, UnknownOutcome
+from applier.model.errors import Fenced, InvariantViolation, Remedy, RetryableSinkError, UnknownOutcome
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.model.remedy import Remedy
 from applier.model.segment import steps_back
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced

@@ -12,11 +12,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 from sqlalchemy import Connection
 
-from applier.model.errors import FatalSinkError
+from applier.model.errors import FatalSinkError, Remedy
 from applier.model.events import FoldedName
 from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPosition, KeptRecord, QuarantineState, RejectedEvent
-from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.quarantine import Quarantined, QuarantineEntry, SkipRule
 

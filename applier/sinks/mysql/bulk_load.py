@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from applier.mysql.names import quote_identifier, quote_table
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.sinks.mysql.fitting import data_type_of
 from applier.sinks.mysql.row import ESCAPE, FIELD_END, LINE_END
 

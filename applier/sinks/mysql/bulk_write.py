@@ -16,8 +16,7 @@ from pymysql.connections import LoadLocalPacketWrapper, MySQLResult
 from pymysql.constants import COMMAND
 from sqlalchemy import Connection
 
-from applier.model.errors import BulkRefused, BulkUnavailable, FatalSinkError, RowRefused, SinkError
-from applier.model.remedy import Remedy
+from applier.model.errors import BulkRefused, BulkUnavailable, FatalSinkError, Remedy, RowRefused, SinkError
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import driven

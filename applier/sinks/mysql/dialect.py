@@ -19,12 +19,10 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
-from applier.model.errors import RowRefused
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy, RowRefused
 from applier.mysql.literals import comparable_of
 from applier.mysql.names import quote_identifier, quote_table
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import JoinedReplaces, Literal, RowsLines, RowsText, WireColumn
+from applier.planner.port import ColumnDescription, JoinedReplaces, Literal, RowsLines, RowsText, TableDescription, WireColumn
 from applier.sinks.mysql.bulk_load import loads
 from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of
 from applier.sinks.mysql.row import lines_of, rows_text_of

@@ -8,12 +8,10 @@ them: the writer stops at warnings. So wider columns are taken (``_HOLDS``), and
 
 from typing import Any, Final
 
-from applier.model.errors import NeedsOperator, RowRefused
+from applier.model.errors import NeedsOperator, Remedy, RowRefused
 from applier.model.events import STRING_TYPES
-from applier.model.remedy import Remedy
 from applier.mysql.literals import FLOATS, literal_of, vector
-from applier.planner.catalogue import ColumnDescription
-from applier.planner.port import Literal
+from applier.planner.port import ColumnDescription, Literal
 
 _INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})

@@ -28,8 +28,7 @@ import stamina
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import ApplierError, InvariantViolation, RetryableSinkError, SinkError, SinkFull, UnknownOutcome
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, InvariantViolation, Remedy, RetryableSinkError, SinkError, SinkFull, UnknownOutcome
 from applier.mysql.errors import ErrorVerdict, is_lost_session, meaning_of, translate
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, roll_back, session_id, transaction

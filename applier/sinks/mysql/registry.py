@@ -12,8 +12,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import FatalSinkError
-from applier.model.remedy import Remedy
+from applier.model.errors import FatalSinkError, Remedy
 from applier.mysql.errors import code_of
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import transaction

@@ -15,10 +15,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl.generated import unportable_columns
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import FoldedName, TableName
 from applier.model.finding import CheckFinding, of_error, ok, problem, warning
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import RULES, Row, known_of, read_structures, read_view, unportable_unique_indexes
 from applier.mysql.grants import Grants, TriggerVisibility, account_of, grant
 from applier.mysql.names import spellings

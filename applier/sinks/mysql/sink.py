@@ -7,17 +7,16 @@ import stamina
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import RetryableSinkError, UnknownOutcome
+from applier.model.errors import Remedy, RetryableSinkError, UnknownOutcome
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.mysql import catalogue
 from applier.mysql.errors import translate
 from applier.mysql.names import SYSTEM_SCHEMAS, spellings
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import ServerSession, discard, limits, transaction
-from applier.planner.catalogue import TableDescription
 from applier.planner.ordered_rows import KeyLink
+from applier.planner.port import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs

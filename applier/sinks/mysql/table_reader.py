@@ -11,15 +11,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.ddl.column_type import ColumnType
 from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor, DdlSyntaxError
-from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
+from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, Remedy
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import TABLES, Row, describe_with_rows, read_view
 from applier.mysql.errors import code_of, translate
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import ServerSession, discard, read_checked
-from applier.planner.catalogue import ColumnDescription
+from applier.planner.port import ColumnDescription
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.session import open_comparison
 from applier.sinks.mysql.table_text import TableText, kind_of_version

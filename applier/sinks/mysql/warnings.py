@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import RowRefused
+from applier.model.errors import Remedy, RowRefused
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
 from applier.mysql.queries import QUERIES

@@ -33,10 +33,9 @@ from applier.ddl.table_draft import (
     parse_mysql_parts,
 )
 from applier.ddl.tokens import DdlSyntaxError
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.planner.table_check import FoldingColumn, SinkTable, UniqueIndex
 from applier.sinks.bookkeeping.ledger import PastDdls
 from applier.sinks.sqlite.create_statement import MARK

@@ -24,8 +24,7 @@ from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.parser import BY_HAND
 from applier.ddl.portable_expression import ARITHMETIC, COMPARISON, LOGIC, Columns, Kind, PortableExpression, portable
 from applier.ddl.table_draft import PRIMARY, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition
-from applier.model.errors import NeedsOperator
-from applier.model.remedy import Remedy
+from applier.model.errors import NeedsOperator, Remedy
 from applier.sinks.sqlite.names import Sql, compose, index_name, quote, quote_all, stored_name
 from applier.sinks.sqlite.stored_value import MAX_SIGNED, affinity
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from applier.model.errors import FatalSinkError, RowRefused
+from applier.model.errors import FatalSinkError, Remedy, RowRefused
 from applier.model.events import TableName, Value
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import Literal
+from applier.planner.port import ColumnDescription, Literal, TableDescription
 from applier.sinks.sqlite.catalogue import FOREIGN
 from applier.sinks.sqlite.literal_value import MAX_SIGNED, blob, number, plain, text
 from applier.sinks.sqlite.names import ROWID_NAMES, Sql, compose, quote, quote_all, stored_name

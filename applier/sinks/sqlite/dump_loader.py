@@ -14,12 +14,11 @@ from sqlalchemy import RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from applier.ddl.column_type import TypeFamily
-from applier.model.errors import ApplierError, ConfigError
+from applier.model.errors import ApplierError, ConfigError, Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.mysql.insert_values import Literal, columns_of, rows_of
-from applier.planner.catalogue import TableDescription
 from applier.planner.port import Literal as Render
+from applier.planner.port import TableDescription
 from applier.sinks.dump_loader import DumpForm
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition

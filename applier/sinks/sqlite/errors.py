@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, RowRefused, SinkFull, UnknownOutcome
-from applier.model.remedy import Remedy
+from applier.model.errors import ApplierError, FatalSinkError, Remedy, RetryableSinkError, RowRefused, SinkFull, UnknownOutcome
 
 _RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
 _FATAL: Final = {

@@ -6,8 +6,7 @@ from typing import Final
 
 from sqlalchemy import URL, Connection
 
-from applier.model.errors import FatalSinkError
-from applier.model.remedy import Remedy
+from applier.model.errors import FatalSinkError, Remedy
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings

@@ -15,9 +15,8 @@ from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.ddl.parser import BY_HAND, CONVERTED
 from applier.ddl.table_draft import ColumnDefinition, DefaultKind, DraftColumn, TableDefinition
 from applier.ddl.tokens import Cursor
-from applier.model.errors import NeedsOperator, RowRefused
+from applier.model.errors import NeedsOperator, Remedy, RowRefused
 from applier.model.events import Value
-from applier.model.remedy import Remedy
 from applier.sinks.sqlite.stored_value import (
     DdlTime,
     Inexact,

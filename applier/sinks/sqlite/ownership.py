@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from applier.model.errors import FatalSinkError, Fenced
-from applier.model.remedy import Remedy
+from applier.model.errors import FatalSinkError, Fenced, Remedy
 from applier.sinks.bookkeeping.owner_table import OwnerRow
 from applier.sinks.lock_wait_log import log_lock_wait
 from applier.sinks.overview import OwnerState, OwnerView

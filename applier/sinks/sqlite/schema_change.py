@@ -52,9 +52,8 @@ from applier.ddl.tree import (
     with_new_names,
 )
 from applier.ddl.zone_use import in_zone_of_need
-from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator
+from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.remedy import Remedy
 from applier.sinks.sqlite.catalogue import StoredObject, find_objects, read_definition, tables_with_rows
 from applier.sinks.sqlite.create_statement import column_clause, create_index, create_indexes, create_table, is_computed, stored_indexes
 from applier.sinks.sqlite.literal_value import blob, bring_to_wire, fill_value, plain, table_of_wire

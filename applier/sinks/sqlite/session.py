@@ -17,10 +17,8 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from applier.database.address import BadAddress, parse_address
-from applier.database.single_session import SingleSession, never_replace
-from applier.model.errors import ConfigError, FatalSinkError
-from applier.model.remedy import Remedy
+from applier.database.session import BadAddress, SingleSession, never_replace, parse_address
+from applier.model.errors import ConfigError, FatalSinkError, Remedy
 from applier.sinks.sqlite.errors import translate
 
 DRIVERS: Final = ("sqlite", "sqlite+pysqlite")

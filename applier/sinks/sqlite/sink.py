@@ -15,11 +15,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import Connection
 
-from applier.model.errors import ConfigError, SinkError
+from applier.model.errors import ConfigError, Remedy, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from applier.planner.table_check import SinkTable
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.epochs import Epochs

@@ -11,12 +11,11 @@ from zlib import crc32
 from applier.ddl.column_type import TypeFamily
 from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor, DdlSyntaxError
-from applier.model.errors import FatalSinkError
+from applier.model.errors import FatalSinkError, Remedy
 from applier.model.events import TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.mysql.float32 import shortest, single_precision
-from applier.planner.catalogue import ColumnDescription
+from applier.planner.port import ColumnDescription
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.catalogue import StoredObject, describe, find_objects
 from applier.sinks.sqlite.errors import translate

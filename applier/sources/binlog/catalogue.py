@@ -14,10 +14,9 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import NeedsOperator, SourceError
+from applier.model.errors import NeedsOperator, Remedy, SourceError
 from applier.model.events import FoldedName, RowOperation, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import COLUMNS, INDEX_PARTS, CatalogueView, Row, read_view
 from applier.mysql.errors import DENIED, code_of
 from applier.mysql.grants import Grants, shows_all_tables

@@ -13,9 +13,8 @@ import zstandard
 
 from applier.ddl.ddl_type import ddl_type_of
 from applier.ddl.tokens import DdlSyntaxError
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.events import DdlEvent
-from applier.model.remedy import Remedy
 from applier.sources.binlog.query import DUMPED, completed, read_tree, refusal_of, unreadable
 from applier.sources.changefeed import HEADER_LINES
 from applier.sources.dump_text import open_text

@@ -21,9 +21,8 @@ import pymysql
 import zstandard
 from pymysql.constants.COMMAND import COM_BINLOG_DUMP, COM_REGISTER_SLAVE
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.mysql.session import discard, driver_of
 from applier.sources.binlog.position import FILE_BITS, GENERATION_BITS, MAX_POSITION, BinlogPosition, file_name, split_file_name
 from applier.sources.binlog.refusal import ended, is_refusal, refused, wrong

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Self
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.position import Offset, RecordPosition, Stream, Ts
+from applier.model.position import Offset, RecordPosition, Stream, Ts, moment_of
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
-from applier.model.timeline import moment_of
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name, split_file_name
 from applier.sources.binlog.reader import BinlogRangeReader

@@ -7,12 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.model.errors import ConfigError, ProtocolError, Remedy, SourceError
 from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
-from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, RecordPosition, Ts
-from applier.model.remedy import Remedy
-from applier.model.timeline import Timeline
+from applier.model.position import NO_TS, Listing, Offset, PartitionExtent, RecordPosition, Timeline, Ts
 from applier.planner.port import RowLookup
 from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection

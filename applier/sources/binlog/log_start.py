@@ -14,9 +14,8 @@ from typing import Final
 
 from pymysql.constants import ER
 
-from applier.model.errors import ConfigError, NeedsOperator, SourceError
+from applier.model.errors import ConfigError, NeedsOperator, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.sources.binlog.dump import DumpPosition, position_of_dump
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import GtidSet, MariadbGtidSet, MysqlGtidSet

@@ -11,10 +11,9 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
+from applier.model.errors import ApplierError, NeedsOperator, ProtocolError, Remedy
 from applier.model.failure import RecordFault
 from applier.model.position import RecordPosition
-from applier.model.remedy import Remedy
 from applier.selection import SelectedTable
 from applier.sources.binlog.event_stream import HEADER_BYTES, INCIDENT, PARTIAL_UPDATE_ROWS, ROWS, TABLE_MAP
 from applier.sources.binlog.rows_event import MappedTable

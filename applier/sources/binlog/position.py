@@ -5,10 +5,9 @@ The generation counts failovers: each server numbers its own files, so the numbe
 
 from typing import Final, NamedTuple, Self
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Stream
-from applier.model.remedy import Remedy
 
 STREAM: Final = Stream("binlog", 0)
 """The only stream of this source."""

@@ -46,10 +46,9 @@ from applier.ddl.tree import (
     Tree,
     edited,
 )
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, Remedy
 from applier.model.events import DdlEvent, DdlRefusal, SkippedStatement, TableName
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.selection import EVERYTHING, TableSelection, select_ddl
 from applier.sources.binlog.catalogue import is_system_schema
 from applier.sources.binlog.part import PartHead

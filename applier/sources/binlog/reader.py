@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Final, TypeAlias
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.binlog.content import GroupContent
 from applier.sources.binlog.event_stream import BULKY, FORMAT_DESCRIPTION, HEARTBEATS, BinlogEvent, EventStream
 from applier.sources.binlog.group import Group, GroupFinder, GroupKind

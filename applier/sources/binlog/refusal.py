@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from applier.model.errors import NeedsOperator, SourceError
+from applier.model.errors import NeedsOperator, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.mysql.errors import DENIED
 
 _PURGED: Final = re.compile(rb"could not find|could not open log file|purged|too old|which is not in the", re.IGNORECASE)

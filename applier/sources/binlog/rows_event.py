@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from applier.model.errors import ApplierError, ProtocolError
+from applier.model.errors import ApplierError, ProtocolError, Remedy
 from applier.model.events import RowKind, RowOperation, Shape
-from applier.model.remedy import Remedy
 from applier.selection import SelectedTable
 from applier.sources.binlog.image_code import UNREADABLE, ImageCode, TableCode
 from applier.sources.binlog.table_map import TABLE_ID_BYTES

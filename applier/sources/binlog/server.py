@@ -19,10 +19,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl.parser import BY_HAND, parse_or_none
 from applier.ddl.tree import AlterTableStatement, ClauseKind
-from applier.model.errors import NeedsOperator, SourceError
+from applier.model.errors import NeedsOperator, Remedy, SourceError
 from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.mysql.connection import NO_SUCH_PROTOCOL
 from applier.mysql.errors import DENIED, TLS_FAILED, NoSession, code_of, may_pass, server_text
 from applier.mysql.session import ServerAddress, ServerSession, SessionOptions, discard, open_server_session, read_rows

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from applier.database.tls import PREFERRED, Tls
+from applier.database.session import PREFERRED, Tls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

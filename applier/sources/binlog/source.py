@@ -5,11 +5,10 @@ from typing import Final, Self
 
 from msgspec import structs
 
-from applier.model.errors import NeedsOperator, SourceError
+from applier.model.errors import NeedsOperator, Remedy, SourceError
 from applier.model.events import DdlEvent
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Cut, Listing, Offset, PartitionExtent, Stream, Ts
-from applier.model.remedy import Remedy
 from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream

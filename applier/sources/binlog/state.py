@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.position import Cut, Offset
-from applier.model.remedy import Remedy
 from applier.sources.binlog.group import Group
 from applier.sources.binlog.gtid_set import Gtid, GtidSet, parse_gtid_set
 from applier.sources.binlog.position import FILE_BITS

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from applier.model.errors import NeedsOperator, ProtocolError
+from applier.model.errors import NeedsOperator, ProtocolError, Remedy
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.sources.column_flags import Flag
 
 

@@ -15,11 +15,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.events import TableName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset
-from applier.model.remedy import Remedy
 from applier.sources.binlog.event_stream import (
     HEARTBEATS,
     INCIDENT,

@@ -9,8 +9,7 @@ from applier.model.position import RecordPosition, Stream
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.canal_json.image_codec import encode_image, image_decoder, images_decoder
-from applier.sources.canal_json.large_row import events, whole_events
-from applier.sources.canal_json.placer import CanalJsonPlacer
+from applier.sources.canal_json.placer import CanalJsonPlacer, events, whole_events
 from applier.sources.port import Record
 from applier.sources.row_key import decode_key
 from applier.sources.ticdc.large_row import REFUSED, WholeRowSources

@@ -12,7 +12,7 @@ import msgspec
 
 from applier.ddl.ddl_type import tidb_ddl_type
 from applier.ddl.parser import BY_HAND
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, Remedy
 from applier.model.events import (
     Column,
     ColumnShape,
@@ -29,7 +29,6 @@ from applier.model.events import (
     Value,
 )
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.sources.canal_json.value import NULL_TEXT, column_shape, encoding_of, read_value_of, refuse
 from applier.sources.port import EventHead
 from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy

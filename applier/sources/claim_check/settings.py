@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from applier.model.remedy import Remedy
+from applier.model.errors import Remedy
 
 MAX_OBJECT_BYTES: Final = 256 << 20
 """TiDB's largest row is 120 MiB (txn-entry-size-limit); the object is base64 of JSON, which takes more."""

@@ -23,9 +23,8 @@ import fsspec
 import stamina
 from fsspec.asyn import AsyncFileSystem
 
-from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.model.errors import SKIP_RECORD, ConfigError, ProtocolError, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.sources.claim_check.settings import EXTRAS, LOCAL, ClaimCheckSettings
 
 

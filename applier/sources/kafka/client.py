@@ -18,8 +18,7 @@ from confluent_kafka.admin import AdminClient
 from applier.ddl.zone_use import TIME_ZONE, zone_uses
 from applier.model.errors import SourceError
 from applier.model.events import DdlEvent
-from applier.model.position import Listing, Offset, RecordPosition, Stream, Ts
-from applier.model.timeline import Timeline, holds_all_since
+from applier.model.position import Listing, Offset, RecordPosition, Stream, Timeline, Ts, holds_all_since
 from applier.planner.table_check import UpstreamTables
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import ConnectionErrors, failed, refusals_as_config_errors

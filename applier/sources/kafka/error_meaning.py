@@ -18,9 +18,8 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
-from applier.model.errors import ConfigError, SourceError
+from applier.model.errors import NO_REMEDY, ConfigError, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import NO_REMEDY, Remedy
 from applier.sources.kafka import error_code
 from applier.sources.kafka.settings import KafkaSettings, unreachable
 

@@ -12,10 +12,9 @@ from typing import Any, Final
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, PartitionExtent, Stream
-from applier.model.remedy import Remedy
 from applier.model.topic_name import is_named, is_pattern
 from applier.sources.kafka.error_meaning import PATIENCE_S, ConnectionErrors, failed
 from applier.sources.kafka.settings import KafkaSettings, unreachable

@@ -20,11 +20,10 @@ from typing import Final, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from applier.model.errors import SourceError
+from applier.model.errors import Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Listing, Offset, RecordPosition, Stream
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.kafka import error_code
 from applier.sources.kafka.error_meaning import PATIENCE_S, ConnectionErrors, failed, refusals_as_config_errors
 from applier.sources.kafka.extent_query import ExtentQuery

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from applier.model.errors import ConfigError, SourceError
+from applier.model.errors import ConfigError, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 
 LOGGER = logging.getLogger("applier.kafka")
 

@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined] # its stubs forget the last two  # type: ignore[attr-defined] # its stubs forget the first one
 
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.failure import FailureKind
-from applier.model.remedy import Remedy
 from applier.sources.kafka.error_meaning import refusals_as_config_errors
 from applier.sources.kafka.settings import LOGGER, KafkaSettings
 

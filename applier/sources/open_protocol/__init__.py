@@ -6,8 +6,7 @@ May import ``model`` and ``sources.port``. Read ``decoder`` first: it is what ot
 
 from applier.sources.open_protocol.decoder import OPEN_PROTOCOL, OpenProtocolDecoder
 from applier.sources.open_protocol.image_codec import image_decoder, images_decoder
-from applier.sources.open_protocol.large_row import read_claim_check
-from applier.sources.open_protocol.placer import OpenProtocolPlacer
+from applier.sources.open_protocol.placer import OpenProtocolPlacer, read_claim_check
 from applier.sources.open_protocol.record import decode_record
 from applier.sources.row_key import KEYLESS, decode_key, encode_key
 from applier.sources.ticdc.large_row import ClaimCheckStore

@@ -9,8 +9,7 @@ from applier.model.position import RecordPosition, Stream
 from applier.planner.port import RowLookup
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.open_protocol.image_codec import encode_image, image_decoder, images_decoder
-from applier.sources.open_protocol.large_row import whole_events
-from applier.sources.open_protocol.placer import OpenProtocolPlacer
+from applier.sources.open_protocol.placer import OpenProtocolPlacer, whole_events
 from applier.sources.open_protocol.record import decode_record
 from applier.sources.port import Record
 from applier.sources.row_key import decode_key

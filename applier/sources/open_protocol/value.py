@@ -23,10 +23,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import SKIP_RECORD, ProtocolError, Remedy
 from applier.model.events import Column, ColumnShape, Value
 from applier.model.failure import RecordFault
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.sources.column_flags import Flag, is_handle
 
 is_shared_by_python: Final = re.compile(rb'(?:[^\\"\n]+|\\(?:x[0-9a-fA-F]{2}|[abfnrtv\\"]))*+').fullmatch

@@ -13,7 +13,7 @@ import msgspec
 from applier.ddl import parse_ddl
 from applier.ddl.ddl_type import tidb_ddl_type
 from applier.ddl.parser import BY_HAND
-from applier.model.errors import ProtocolError
+from applier.model.errors import SKIP_RECORD, ProtocolError, Remedy
 from applier.model.events import (
     MARKER_IMAGE,
     DdlEvent,
@@ -30,7 +30,6 @@ from applier.model.events import (
     Value,
 )
 from applier.model.position import Offset, RecordPosition, Stream, Ts
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.selection import EVERYTHING, SelectedTable, TableSelection
 from applier.sources.compiled import forget_shapes
 from applier.sources.port import EventHead, LogReader, Placed, PlacedEvent, PlacedRows, Record, Unplaced

@@ -17,12 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from applier.model.errors import ProtocolError, SourceError
+from applier.model.errors import ProtocolError, Remedy, SourceError
 from applier.model.events import TableName
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, PartitionExtent, RecordPosition, Stream
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.port import LogReader, Record
 from applier.sources.simple.message import AVRO_ROW, SimpleMessage, read_message
 from applier.sources.simple.table_version import TableVersion, VersionKey, WireTable, table_version

@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, Remedy
 from applier.model.failure import OTHER_ZONE
-from applier.model.remedy import Remedy
 
 NO_ZONE: Final = frozenset({"", "Local"})
 """``Local`` names no zone: the values are of the zone of the TiCDC server, as in the other protocols. The applier itself writes ''."""

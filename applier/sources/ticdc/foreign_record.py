@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from applier.model.errors import TIDB_EXTENSION, ProtocolError, readable_protocol, source_protocol
+from applier.model.errors import TIDB_EXTENSION, ProtocolError, Remedy, readable_protocol, source_protocol
 from applier.model.failure import OTHER_PROTOCOL
-from applier.model.remedy import Remedy
 from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
 
 OPEN_PROTOCOL: Final = "open-protocol"

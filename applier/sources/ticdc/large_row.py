@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Final, Protocol
 
-from applier.model.errors import ProtocolError, SourceError
+from applier.model.errors import SKIP_RECORD, ProtocolError, Remedy, SourceError
 from applier.model.events import Event, Image, PlacedRow, RowEvent, RowKind, RowOperation
 from applier.model.failure import RecordFault
 from applier.model.position import RecordPosition
-from applier.model.remedy import SKIP_RECORD, Remedy
 from applier.planner.port import RowLookup
 from applier.sources.compiled import intern_shape
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from applier.model.position import Ts
-from applier.model.timeline import AHEAD_MS, EPOCH, MILLISECOND, moment_of
+from applier.model.position import AHEAD_MS, EPOCH, MILLISECOND, Ts, moment_of
 
 LOGICAL_BITS: Final = 18
 FIRST_MS: Final = 1_420_070_400_000

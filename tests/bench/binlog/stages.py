@@ -11,8 +11,7 @@ from sqlalchemy import make_url
 from applier.model.events import MARKER_IMAGE, Shape, Value
 from applier.model.position import Offset
 from applier.model.range_report import RangeId
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import WireColumn
+from applier.planner.port import ColumnDescription, TableDescription, WireColumn
 from applier.planner.rendering import GROUP_ROWS
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sources.binlog.decoder import BINLOG

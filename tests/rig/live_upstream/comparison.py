@@ -8,9 +8,8 @@ from typing import Final
 from applier.demo.simulator.catalogue import Catalogue
 from applier.demo.simulator.compare import differences
 from applier.demo.simulator.schema import Table
-from applier.model.errors import ApplierError, RetryableSinkError
+from applier.model.errors import ApplierError, Remedy, RetryableSinkError
 from applier.model.events import TableName
-from applier.model.remedy import Remedy
 from applier.model.segment import is_past
 from applier.sinks.registry import open_sink
 from applier.sinks.settings import SinkSettings

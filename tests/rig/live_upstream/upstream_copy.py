@@ -9,9 +9,8 @@ import pymysql
 
 from applier.demo.simulator.mysql_text import quote_name
 from applier.demo.simulator.operation import UpstreamStep
-from applier.model.errors import ConfigError
+from applier.model.errors import ConfigError, Remedy
 from applier.model.position import NO_TS, Ts
-from applier.model.remedy import Remedy
 from tests.rig.mysql_oracle import STATE_SCHEMA, MysqlOracle, connect, read_schemas
 
 MOST_NAMED: Final = 5

@@ -24,11 +24,10 @@ from applier.check.sink import lacking_keys
 from applier.check.time_zone import zone_findings
 from applier.check.topic_events import TopicTail, resolved_findings
 from applier.config import load_config
-from applier.model.errors import ConfigError, SinkError
+from applier.model.errors import ConfigError, Remedy, SinkError
 from applier.model.events import FoldedName, TableName
 from applier.model.finding import Severity, of_error, ok
 from applier.model.position import Stream, Ts
-from applier.model.remedy import Remedy
 from applier.mysql.grants import Grants
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.table_check import Acceptance, DifferenceKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.cli.inspected import Inspected, ShownEvents
+from applier.cli.inspect import Inspected, ShownEvents
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation, TableName
 from applier.model.position import Offset, RecordPosition, Stream, Ts

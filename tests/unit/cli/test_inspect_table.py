@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.cli.inspected import EventTable, Inspected
+from applier.cli.inspect import EventTable, Inspected
 from applier.model.errors import ProtocolError
 from applier.model.events import AdminEvent, Column, DdlEvent, ResolvedEvent, RowEvent, RowOperation
 from applier.model.position import Offset, RecordPosition, Stream, Ts

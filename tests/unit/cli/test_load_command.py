@@ -12,8 +12,7 @@ from applier.cli.main import run
 from applier.config import load_config
 from applier.model.events import TableName
 from applier.model.finding import Severity
-from applier.model.position import Ts
-from applier.model.timeline import DIGITS
+from applier.model.position import DIGITS, Ts
 from applier.planner.table_check import ListedTables
 from applier.sinks.registry import open_sink
 from applier.sources.binlog.catalogue import UpstreamCatalogue

@@ -18,12 +18,12 @@ from applier.model.errors import (
     InvariantViolation,
     NeedsOperator,
     ProtocolError,
+    Remedy,
     RetryableSinkError,
     SourceError,
     UnknownOutcome,
 )
 from applier.model.position import Offset, RecordPosition, Stream
-from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import StderrHandler, configure_logging, use_format
 

@@ -10,9 +10,8 @@ from confluent_kafka import Producer
 
 from applier.cli import status
 from applier.cli.main import run
-from applier.model.errors import RetryableSinkError
+from applier.model.errors import Remedy, RetryableSinkError
 from applier.model.position import Offset, Stream, StreamPosition, Ts
-from applier.model.remedy import Remedy
 from applier.sinks.bookkeeping.replica_bookkeeping import ReplicaBookkeeping
 from applier.sinks.progress import ProgressCommit
 from applier.sinks.registry import open_sink

@@ -5,7 +5,7 @@ import pytest
 from applier.config import load_config
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 from applier.model.errors import ConfigError
 from applier.model.events import TableName
 

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.config import load_config
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 from applier.model.errors import ConfigError
 from applier.run.assembly import decoder_for
 from applier.sources.claim_check.settings import MAX_OBJECT_BYTES, ClaimCheckSettings

@@ -7,7 +7,7 @@ import pytest
 
 from applier.cli.option import read_config
 from applier.config import load_config, remove_from_environment
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 from applier.model.errors import ConfigError
 
 SECRET = "hunter-2-€"  # noqa: S105 - a mark that is looked for

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from applier.dataframe.extent import check_topics, limited, offsets_in, position_document, ranges_between
+from applier.dataframe.reading import check_topics, limited, offsets_in, position_document, ranges_between
 from applier.model.errors import SourceError
 from applier.model.position import Offset, PartitionExtent, Stream
 from applier.model.range_report import RangeId

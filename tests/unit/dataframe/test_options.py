@@ -2,8 +2,8 @@
 
 import pytest
 
-from applier.dataframe.extent import divided, range_of
 from applier.dataframe.options import read_options
+from applier.dataframe.reading import divided, range_of
 from applier.model.errors import ApplierError
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Listing, Offset, PartitionExtent, Stream

@@ -7,7 +7,7 @@ from applier.dump.statements import piece_of
 from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from tests.rig.selected import selection_of
 
 

@@ -4,9 +4,8 @@ import pickle
 
 import pytest
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, Remedy
 from applier.model.position import Offset, RecordPosition, Stream
-from applier.model.remedy import Remedy
 
 
 @pytest.mark.parametrize("kind", ["version", "framing", "json"])

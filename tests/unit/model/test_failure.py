@@ -47,7 +47,7 @@ def test_the_kind_among_the_facts_is_read_only_where_it_is_shown():
     package = Path(applier.__file__).parent
     reading = re.compile(r"""facts(?:\.get\(|\[)["']kind""")
     found = {path.relative_to(package).as_posix() for path in package.rglob("*.py") if reading.search(path.read_text(encoding="utf-8"))}
-    assert found == {"cli/inspected.py", "dataframe/changelog.py"}
+    assert found == {"cli/inspect.py", "dataframe/changelog.py"}
 
 
 def test_an_error_keeps_its_kind_on_its_way_from_an_executor():

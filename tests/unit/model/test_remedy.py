@@ -4,8 +4,7 @@ import pickle
 
 import pytest
 
-from applier.model.errors import NeedsOperator
-from applier.model.remedy import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, Remedy
+from applier.model.errors import INSPECT_RECORD, NO_REMEDY, SKIP_RECORD, NeedsOperator, Remedy
 
 
 def filled_in(text, facts):

@@ -2,7 +2,7 @@
 
 import ssl
 
-from applier.database.tls import Tls, TlsMode
+from applier.database.session import Tls, TlsMode
 from applier.mysql.connection import DriverConnection, tls_arguments
 
 

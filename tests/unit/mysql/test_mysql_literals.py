@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from applier.model.errors import FatalSinkError
 from applier.mysql.literals import literal_of
-from applier.planner.catalogue import ColumnDescription
-from applier.planner.port import BulkDialect, RowsDialect
+from applier.planner.port import BulkDialect, ColumnDescription, RowsDialect
 from applier.sinks.mysql.dialect import MysqlDialect
 
 

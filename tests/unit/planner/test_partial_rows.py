@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from applier.model.errors import FatalSinkError, NeedsOperator
-from applier.planner.catalogue import TableDescription
-from applier.planner.port import Phase
+from applier.planner.port import Phase, TableDescription
 from tests.builders.partial_rows import A_AND_B, BARE, FILLED, ONLY_A, ONLY_B, ONLY_C, ONLY_KEY, drop, part, ran
 from tests.builders.planning import (
     INT,

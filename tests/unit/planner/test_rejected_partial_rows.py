@@ -10,8 +10,7 @@ from applier.model.events import MARKER_IMAGE
 from applier.model.position import Stream
 from applier.model.rejected_event import RejectedEvent
 from applier.planner import PlanTarget, QuarantinePolicy, TransactionSet, plan_bucket
-from applier.planner.catalogue import TableDescription
-from applier.planner.port import Phase, Statement
+from applier.planner.port import Phase, Statement, TableDescription
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from tests.builders.partial_rows import FILLED, ONLY_A, ONLY_B, ONLY_KEY, part, ran, refuse
 from tests.builders.planning import ORDERS, PlainDialect, Row, between, packed, plan, put, sink_table

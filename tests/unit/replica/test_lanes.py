@@ -11,11 +11,10 @@ import pytest
 
 from applier.coordinator import Policy
 from applier.coordinator.step import ApplySegment, Segment
-from applier.model.errors import InvariantViolation, JobAborted, NeedsOperator, RowRefused, SourceError, SparkSessionLost
+from applier.model.errors import InvariantViolation, JobAborted, NeedsOperator, Remedy, RowRefused, SourceError, SparkSessionLost
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.model.segment import SegmentWindow
 from applier.planner import QuarantinePolicy
 from applier.planner.table_check import Acceptance

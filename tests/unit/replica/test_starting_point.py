@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from applier.model.errors import NeedsOperator
-from applier.model.position import NO_TS, Ts
-from applier.model.timeline import DIGITS
+from applier.model.position import DIGITS, NO_TS, Ts
 from applier.replica.context import Components
 from applier.replica.starting_ts import choose_start, refuse_future
 from applier.sinks.loaded_dump import DECLARED, LoadedDump

@@ -8,10 +8,9 @@ import pytest
 
 from applier.cli.main import run
 from applier.config import load_config
-from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, RetryableSinkError, SourceError
+from applier.model.errors import ConfigError, FatalSinkError, NeedsOperator, Remedy, RetryableSinkError, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.replica.shutdown import Shutdown
 from applier.run import daemon
 from applier.run.assembly import open_components

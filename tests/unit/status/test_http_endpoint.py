@@ -8,8 +8,7 @@ from threading import Thread
 
 import pytest
 
-from applier.model.errors import ConfigError
-from applier.model.remedy import Remedy
+from applier.model.errors import ConfigError, Remedy
 from applier.status.http_endpoint import HttpEndpoint, StatusApp, StatusServer
 from applier.telemetry.monitor import Monitor
 from applier.telemetry.observer import SilentObserver

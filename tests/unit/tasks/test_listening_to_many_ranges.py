@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from applier.model.chunk import bucket_of, bucket_seed, unpack
-from applier.model.errors import ConfigError, ProtocolError, SourceError
+from applier.model.errors import ConfigError, ProtocolError, Remedy, SourceError
 from applier.model.failure import FailureKind
 from applier.model.position import Offset, Stream, Ts
 from applier.model.range_report import RangeId, RangeReport
-from applier.model.remedy import Remedy
 from applier.sources.open_protocol import OPEN_PROTOCOL
 from applier.sources.port import Record
 from applier.tasks import listen as listening

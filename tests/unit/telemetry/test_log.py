@@ -12,9 +12,8 @@ import pytest
 import stamina
 from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
 
-from applier.model.errors import RetryableSinkError
+from applier.model.errors import Remedy, RetryableSinkError
 from applier.model.position import Ts
-from applier.model.remedy import Remedy
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.log import NOISY_LOGGERS, RepetitionFilter, StderrHandler, configure_logging, extra_of, use_format, use_level
 from applier.telemetry.log_event import LogEvent

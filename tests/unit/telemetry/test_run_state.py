@@ -4,8 +4,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from applier.model.position import NO_TS
-from applier.model.timeline import DIGITS
+from applier.model.position import DIGITS, NO_TS
 from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.telemetry.run_state import RunState, lag_s
 from tests.builders.run_state import NOON_S, STATE, A

@@ -2,9 +2,8 @@
 
 import pytest
 
-from applier.model.errors import ProtocolError
+from applier.model.errors import ProtocolError, Remedy
 from applier.model.position import MAX_TS, NO_TS, Ts
-from applier.model.remedy import Remedy
 from applier.sources.binlog.position import BinlogPosition
 from applier.sources.binlog.timeline import StoredTimeline
 from applier.sources.ticdc.tso import TSO_TIMELINE

@@ -2,7 +2,7 @@
 
 from applier.ddl.table_draft import parse_type
 from applier.ddl.tokens import Cursor
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.sinks.mysql.table_text import MARIADB, MYSQL
 from applier.sinks.table_pair import ColumnPair, SideColumn, SideTable, TablePair, pair_columns, pair_tables
 

@@ -23,9 +23,8 @@ from sqlalchemy import Connection
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
 from applier.ddl.parser import parse, parse_or_none
 from applier.ddl.tree import AlterTableStatement, CreateTableStatement, Edit, IndexStatement, WrittenName, edited
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, TableName
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import given_name, holds_row, read_structures
 from applier.mysql.errors import UNKNOWN, ErrorVerdict, code_of, is_database_error, meaning_of, meaning_of_code, server_text
 from applier.mysql.names import quote_table, schema_spelling, spellings

@@ -27,9 +27,8 @@ from applier.ddl.table_draft import emptied_partitions, parse_type, with_charset
 from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.ddl.tree import AlterTableStatement
 from applier.ddl.zone_use import TIME_ZONE, in_zone_of_need
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, TableName
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import PARTITIONS, read_structures, read_view
 from applier.mysql.names import quote_identifier, quote_table, spellings, sql_name
 from applier.mysql.session import read_bytes

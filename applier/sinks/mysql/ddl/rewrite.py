@@ -34,9 +34,8 @@ from applier.ddl.old_values import MARIADB, MYSQL, TIDB, with_json_defaults
 from applier.ddl.parser import PLAIN_COLUMN
 from applier.ddl.renaming import with_names
 from applier.ddl.tokens import as_tidb_reads
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import holds_row, known_columns, read_structures
 from applier.mysql.names import namesakes, spellings
 from applier.mysql.session_variables import asked_once, version_of

@@ -19,9 +19,8 @@ from sqlalchemy import Connection
 from applier.ddl import DdlKind, parse_ddl
 from applier.ddl.conditions import background_form, may_run_in_background
 from applier.ddl.parser import NO_SEQUENCE, OTHER_ROWS
-from applier.model.errors import ApplierError, FatalSinkError, RetryableSinkError, SinkError
+from applier.model.errors import ApplierError, FatalSinkError, Remedy, RetryableSinkError, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
-from applier.model.remedy import Remedy
 from applier.mysql.errors import ALREADY, ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import discard

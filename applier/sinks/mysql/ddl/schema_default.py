@@ -16,9 +16,8 @@ from applier.ddl.charset import TIDB_DEFAULTS
 from applier.ddl.parser import parse
 from applier.ddl.tokens import Token, as_tidb_reads
 from applier.ddl.tree import SchemaStatement
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent
-from applier.model.remedy import Remedy
 from applier.mysql.errors import code_of
 from applier.mysql.names import quote_identifier, schema_spelling
 from applier.mysql.session import execute_text, transaction

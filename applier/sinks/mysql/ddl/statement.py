@@ -20,9 +20,8 @@ from applier.ddl.conditions import background_form, may_run_in_background
 from applier.ddl.old_values import SERVER_KIND
 from applier.ddl.tokens import as_tidb_reads
 from applier.ddl.zone_use import TIME_ZONE
-from applier.model.errors import FatalSinkError
+from applier.model.errors import FatalSinkError, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
-from applier.model.remedy import Remedy
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, server_text, translate
 from applier.mysql.names import names_asked_once, quote_table, spellings
 from applier.mysql.queries import QUERIES

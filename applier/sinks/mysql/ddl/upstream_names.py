@@ -29,9 +29,8 @@ from applier.ddl.generated_name import (
 )
 from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.stated_keys import depends_on_names, found_by_name
-from applier.model.errors import NeedsOperator
+from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, TableName
-from applier.model.remedy import Remedy
 from applier.mysql.catalogue import read_check_names
 from applier.mysql.names import spellings
 from applier.mysql.structure import Expression

@@ -2,8 +2,7 @@
 
 import pytest
 
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import BulkDialect, WireColumn
+from applier.planner.port import BulkDialect, ColumnDescription, TableDescription, WireColumn
 from applier.sinks.mysql.bulk_load import LOAD_BYTES
 from applier.sinks.mysql.dialect import MysqlDialect
 

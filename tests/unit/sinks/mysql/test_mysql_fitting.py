@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import NeedsOperator, RowRefused
-from applier.planner.catalogue import ColumnDescription
+from applier.planner.port import ColumnDescription
 from applier.sinks.mysql.fitting import fitting_literal_of
 
 BLOBS = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}

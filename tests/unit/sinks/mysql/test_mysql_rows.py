@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from applier.model.errors import NeedsOperator
-from applier.planner.catalogue import ColumnDescription, TableDescription
-from applier.planner.port import WireColumn
+from applier.planner.port import ColumnDescription, TableDescription, WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.fitting import data_type_of, fitting_literal_of
 from applier.sinks.mysql.row import lines_of, rows_text_of

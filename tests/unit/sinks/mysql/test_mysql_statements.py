@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from applier.model.errors import FatalSinkError
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.sinks.mysql import dialect as cutting
 from applier.sinks.mysql.dialect import MysqlDialect, quote_identifier
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from applier.model.errors import FatalSinkError
 from applier.model.events import TableName
-from applier.planner.catalogue import ColumnDescription, TableDescription
+from applier.planner.port import ColumnDescription, TableDescription
 from applier.sinks.sqlite.dialect import SqliteDialect
 from applier.sinks.sqlite.literal_value import blob, plain
 

@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from applier.planner.catalogue import TableDescription
+from applier.planner.port import TableDescription
 from applier.sinks.sqlite.dialect import SqliteDialect
 from tests.builders.planning import sink_column
 

@@ -4,9 +4,8 @@ import struct
 
 import pytest
 
-from applier.model.errors import RetryableSinkError, SourceError
+from applier.model.errors import Remedy, RetryableSinkError, SourceError
 from applier.model.range_report import RangeId
-from applier.model.remedy import Remedy
 from applier.sources.binlog import content, event_stream, reader, xa_keeper
 from applier.sources.binlog import event_stream as kinds
 from applier.sources.binlog.content import GroupContent

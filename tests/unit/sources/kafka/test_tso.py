@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.model.position import MAX_TS, NO_TS, Ts
-from applier.model.timeline import CLOCK_SKEW_MS, holds_all_since
+from applier.model.position import CLOCK_SKEW_MS, MAX_TS, NO_TS, Ts, holds_all_since
 from applier.sources.ticdc.tso import LOGICAL_BITS, TSO_TIMELINE, datetime_of, implausible, physical_ms, ts_at
 
 

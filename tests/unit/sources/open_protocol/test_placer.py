@@ -9,8 +9,9 @@ from applier.model.errors import ProtocolError
 from applier.model.events import DdlEvent, PlacedRow, ResolvedEvent, RowKind
 from applier.model.position import Offset, RecordPosition, Stream
 from applier.sources.column_flags import shape_of
-from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder, row_run
-from applier.sources.open_protocol import row_run as row_head
+from applier.sources.open_protocol import KEYLESS, OpenProtocolPlacer, decode_key, image_decoder
+from applier.sources.open_protocol import placer as row_head
+from applier.sources.open_protocol import placer as row_run
 from applier.sources.open_protocol.value import VALUE_CLASSES
 from tests.builders.wire import TS, column, dump, head, integer_key, record, text
 from tests.rig.placing import assert_faces_agree, place_record
