@@ -26,6 +26,7 @@ from applier.model.events import TableName
 from applier.planner.table_check import DifferenceKind
 from applier.run.assembly import decoder_for
 from applier.sources.factory import open_source
+from applier.sources.ticdc.tso import TSO_TIMELINE
 from applier.status.replica_status import Health
 from tests.builders.wire_log import WireLog
 from tests.rig.local_replica import sqlite_replica
@@ -112,7 +113,9 @@ def test_check_status_inspect_and_the_dataframe_show_what_the_log_says(feed, cap
 
     source = ChangelogSource({"bootstrap_servers": feed.servers, "topics": feed.topic, "protocol": feed.form.protocol})
     source.schema()
-    reader = source.reader(StructType([StructField(name, TYPES.get(kind, StringType())) for name, kind in columns_of(TopicColumns())]))
+    reader = source.reader(
+        StructType([StructField(name, TYPES.get(kind, StringType())) for name, kind in columns_of(TopicColumns(TSO_TIMELINE))])
+    )
     read = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     assert [(row["op"], row["commit_ts"] - T) for row in read] == [
         ("ddl", 0),

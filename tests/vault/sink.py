@@ -98,7 +98,7 @@ class VaultSink(SqlSink):
 
     def _settle_ddl(self, fence: Fence, identity: DdlIdentity, ddl: DdlEvent, commit: ProgressCommit, state: DdlState) -> Fence:
         def work(connection: Connection) -> Fence:
-            ProgressTable(self._tables).hold(connection, fence)
+            ProgressTable(self._tables).lock_or_raise(connection, fence)
             if state is DdlState.DONE:
                 catalogue.apply_ddl(raw(connection), ddl)
             self._ledger.settled(connection, identity, ddl, state)
