@@ -89,7 +89,7 @@ def aligning(number):
     streams = [Stream("bench", partition) for partition in range(PARTITIONS)]
     reports = [report_of(stream, number) for stream in streams]
     listing = Listing({report.range.stream: PartitionExtent(Offset(0), report.range.end) for report in reports})
-    boundless = Policy(range_records=10**9, plan_bytes=10**16, cached_bytes=10**16, segment_rows=10**9)
+    boundless = Policy(range_records=10**9, first_plan_bytes=10**15, plan_bytes=10**15, cached_bytes=10**16, segment_rows=10**9)
     coordinator = Coordinator(StartingPoint(checkpoint_ts=Ts(0), start_ts=Ts(0)), policy=boundless)
     coordinator.list(listing)
     coordinator.plan()

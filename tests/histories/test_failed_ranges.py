@@ -19,7 +19,7 @@ from tests.rig.seeds import seeds
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
 
-LARGE_BATCHES = replace(SMALL, plan_bytes=320_000)
+LARGE_BATCHES = replace(SMALL, first_plan_bytes=20_000)
 """Each job reads many ranges, so that one that fails shares its batch with others."""
 
 
