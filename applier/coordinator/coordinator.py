@@ -13,10 +13,10 @@ stores the offset of its first record that still matters, so a restart reads aga
 would have to be skipped or guessed raises NeedsOperator instead.
 
 Who holds which part of the state: ``window`` A and W; ``streams`` the streams, their promises, positions and new topics, each in a
-``stream_state``; ``read_ahead`` which ranges are read next, by ``pace`` (where they may end, what a stream probably holds, how far all
-get), and which become one; ``cache`` the ranges that are cached, their bytes and their rows; ``barriers`` the DDLs that wait, and their
-order within one ts; ``step_choice`` the segments that were cut, also ahead of A, the rows at A, and the next step; ``rows_ahead``
-(``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in ``model/segment``.
+``stream_state``; ``read_ahead`` which ranges are read next, by one budget, and which become one; ``pace`` where ranges may end, what a
+stream probably holds, and how far all get; ``cache`` the ranges that are cached, their bytes and their rows; ``barriers`` the DDLs that
+wait, and their order within one ts; ``step_choice`` the segments that were cut, also ahead of A, the rows at A, and the next step;
+``rows_ahead`` (``consistency = "row"``) which rows are written ahead of W. Each comparison of two timestamps is in ``model/segment``.
 
 The caller, from one thread, repeats: ``plan`` ranges, have them read, ``report`` each (or ``forget`` it); fetch the list of partitions and
 only then ``list`` it; take steps from ``next_step`` until there is none, confirming each. While a step is open it may plan, report, list,
@@ -134,7 +134,7 @@ class Coordinator:
 
     def expected_bytes(self, range_id: RangeId) -> int:
         """Return how many bytes a range that is being read will probably have: the measure by which ranges are dealt out to tasks."""
-        return self._reading.expected_bytes(range_id)
+        return self._reading.budget.expected_bytes(range_id)
 
     @property
     def watches_keys(self) -> bool:
@@ -148,7 +148,7 @@ class Coordinator:
     def forget(self, range_id: RangeId) -> None:
         """Plan a range again: it could not be read."""
         (self._reading.merges if self.is_merge(range_id) else self._streams.of(range_id)).forget(range_id)
-        self._reading.end(range_id)
+        self._reading.budget.end(range_id)
         self._cache.give_up(range_id)
 
     def is_merge(self, range_id: RangeId) -> bool:
@@ -166,7 +166,7 @@ class Coordinator:
 
     def report(self, report: RangeReport) -> None:
         """Record what a planned range held. NeedsOperator if something was missed: a DDL below A that is not known (``ddls_to_ask``)."""
-        self._reading.end(report.range)
+        self._reading.budget.end(report.range)
         if self.is_merge(report.range):
             self._reading.merges.take(report.kept())
             return

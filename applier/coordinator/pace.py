@@ -6,7 +6,6 @@ them: then a range ends at a cut, and one of these bytes counts as a record does
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -85,10 +84,11 @@ class RangeCuts:
                 return
 
 
-# --- range size ------------------------------------------------------------------------------------------------------
-# How many bytes the records of one stream have, as far as that can be known before they are read.
+# --- course ----------------------------------------------------------------------------------------------------------
+# What the records of one stream weigh, and how many it has per unit of upstream time, as far as that can be known before they are read.
 #
-# Where a source names cuts, a record represents a byte of the source (``RangeCuts``), which has more or less of them in the cache.
+# One measure bounds all that is read: bytes in the cache, in which a record and a DDL count as so many at least. Where a source names cuts,
+# a record represents a byte of the source (``RangeCuts``), which has more or less of them in the cache.
 
 GUESS: Final = 4 << 10
 """Bytes of a record before any was read. A record is one row, or a batch of up to megabytes; the producer's default is 16 rows."""
@@ -96,28 +96,41 @@ GUESS: Final = 4 << 10
 LEAST_PER_RECORD: Final = 64
 """Bytes of a record at least: also one that leaves nothing in the cache (a resolved event) takes its time to read."""
 
+BYTES_PER_DDL: Final = 1 << 10
+"""Bytes of a DDL: it leaves nothing in the cache, but all of it comes to the driver."""
+
 GUESS_OF_BYTE: Final = 1.0
 LEAST_PER_BYTE: Final = 0.25
-"""The same of a byte of the source."""
+"""The first two of a byte of the source."""
 
 SHRINKING: Final = 8
 """How many times smaller the records of the next range are assumed to be, at most."""
 
+HURRY: Final = 8.0
+"""How many times as much is read of a stream whose last range brought no promise: the next one may lie behind millions of rows."""
 
-class RangeSize:
+MOST_PER_TS: Final = 1e6
+"""Records per unit of a timestamp at most: what is read is bounded in bytes anyway."""
+
+
+class Course:
     """Learns from the ranges that were read."""
 
-    __slots__ = ("_least", "bytes_per_record")
+    __slots__ = ("_hurry", "_least", "_passed", "_reached_ts", "_records", "_resolved_ts", "bytes_per_record", "first_ts")
 
     def __init__(self, *, counts_bytes: bool = False) -> None:
-        self.bytes_per_record: float = GUESS_OF_BYTE if counts_bytes else GUESS
-        self._least = LEAST_PER_BYTE if counts_bytes else LEAST_PER_RECORD
+        self.bytes_per_record, self._least = (GUESS_OF_BYTE, LEAST_PER_BYTE) if counts_bytes else (float(GUESS), float(LEAST_PER_RECORD))
+        self.first_ts = NO_TS
+        """ts of the first event that was read: the checkpoint may lie years below it."""
+        self._reached_ts = self._resolved_ts = NO_TS
+        self._records = self._passed = 0.0
+        self._hurry = 1.0
 
-    def learn(self, records: int, size: int) -> None:
-        """Record the ``size`` in bytes of a range of so many records."""
-        # The last range alone, no mean: where large records begin, the next range must be small at once. Downward by steps, since ranges
-        # without rows do not describe the records to come.
-        self.bytes_per_record = max(size / max(1, records), self.bytes_per_record / SHRINKING, self._least)
+    @property
+    def bytes_per_ts(self) -> float:
+        """Bytes per unit of a timestamp, more if the stream is behind its promises; 0 until events of two times were seen."""
+        per_ts = min(self._records * self._hurry / self._passed, MOST_PER_TS) if self._passed else 0.0
+        return per_ts * self.bytes_per_record
 
     def expected_bytes(self, records: int) -> int:
         """Return how many bytes so many records will probably have."""
@@ -127,36 +140,15 @@ class RangeSize:
         """Return how many records probably have ``size`` bytes together; at least one."""
         return max(1, int(size / self.bytes_per_record))
 
+    def weigh(self, records: int, size: int, ddls: int = 0) -> None:
+        """Record that a range of so many records has ``size`` bytes of rows, and so many DDLs."""
+        # The last range alone, no mean: where large records begin, the next range must be small at once. Downward by steps, since ranges
+        # without rows do not describe the records to come.
+        size += BYTES_PER_DDL * ddls
+        self.bytes_per_record = max(size / max(1, records), self.bytes_per_record / SHRINKING, self._least)
 
-# --- stream rate -----------------------------------------------------------------------------------------------------
-
-
-HURRY: Final = 8.0
-"""How many times as much is read of a stream whose last range brought no promise: the next one may lie behind millions of rows."""
-
-MOST_PER_TS: Final = 1e6
-"""Records per unit of a timestamp at most: what is read is bounded in bytes anyway."""
-
-
-class StreamRate:
-    """Learns from the ranges of the contiguous prefix."""
-
-    __slots__ = ("_hurry", "_passed", "_reached_ts", "_records", "_resolved_ts", "first_ts")
-
-    def __init__(self) -> None:
-        self.first_ts = NO_TS
-        """ts of the first event that was read: the checkpoint may lie years below it."""
-        self._reached_ts = self._resolved_ts = NO_TS
-        self._records = self._passed = 0.0
-        self._hurry = 1.0
-
-    @property
-    def per_ts(self) -> float:
-        """Records per unit of a timestamp, more if the stream is behind its promises; 0 until events of two times were seen."""
-        return min(self._records * self._hurry / self._passed, MOST_PER_TS) if self._passed else 0.0
-
-    def learn(self, report: RangeReport, records: int) -> None:
-        """Add the next range of the prefix. ``records``: how many it has."""
+    def follow(self, report: RangeReport, records: int) -> None:
+        """Add the next range of the contiguous prefix, which has so many records."""
         # Sums of records and of time, in which what was before fades: a burst weighs as little as it was short, so that the stream is not
         # read days ahead when it is quiet again.
         self._records = self._records / 2 + records
@@ -171,7 +163,7 @@ class StreamRate:
             self._hurry = min(self._hurry * HURRY, MOST_PER_TS)
 
 
-# --- level -----------------------------------------------------------------------------------------------------------
+# --- common time -----------------------------------------------------------------------------------------------------
 # How far in upstream time all streams can be read together with a number of bytes.
 #
 # Streams that advance together close windows with what was read, and little is cached ahead of W. By equal shares, a stream with few rows
@@ -179,30 +171,22 @@ class StreamRate:
 # pass over them again.
 
 
-class Course(NamedTuple):
-    """One stream: from which time on it is read, bytes per unit of time, and how many bytes remain to read."""
+class Unread(NamedTuple):
+    """One stream: from which time on it is not read, bytes per unit of time, and how many bytes remain to read."""
 
     begins: int
     rate: float
     size: float
 
 
-def level_of(courses: Iterable[Course], size: float) -> float:
+def common_time(streams: Iterable[Unread], size: float) -> float:
     """Return the time up to which all streams have ``size`` bytes together. Rates are above 0, and all together have more than ``size``."""
-    waiting = sorted(courses, reverse=True)
-    ends: list[tuple[float, float]] = []
-    level, rate = float(waiting[-1].begins), 0.0
-    while waiting or ends:
-        # Up to the next time at which a stream joins, or has been read to its end, the bytes grow evenly.
-        at = min(waiting[-1].begins if waiting else ends[0][0], ends[0][0] if ends else waiting[-1].begins)
-        passed = rate * (at - level)
-        if passed >= size:
+    # Between two times at which a stream joins, or has been read to its end, the bytes grow evenly.
+    turns = [(turn, change) for begins, rate, left in streams for turn, change in ((begins, rate), (begins + left / rate, -rate))]
+    reached, rate = 0.0, 0.0
+    for turn, change in sorted(turns):
+        if rate * (turn - reached) >= size:
             break
-        level, size = at, size - passed
-        if ends and ends[0][0] == at:
-            rate -= heappop(ends)[1]
-        else:
-            course = waiting.pop()
-            rate += course.rate
-            heappush(ends, (course.begins + course.size / course.rate, course.rate))
-    return level + size / rate if rate > 0 else level
+        size -= rate * (turn - reached)
+        reached, rate = turn, rate + change
+    return reached + size / rate if rate > 0 else reached

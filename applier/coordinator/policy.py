@@ -25,25 +25,20 @@ class RowPolicy:
 class Policy:
     """How much is read ahead and written at once. ``required_partitions``: topic -> how many of its partitions count (None: all).
 
-    Up to ``plan_bytes`` are read at a time, at the beginning ``first_plan_bytes``, in ranges of up to ``range_records`` offsets. Streams
-    ahead of the watermark wait while ``lead_bytes`` of rows beyond it are cached; nothing is read while ``waiting_bytes`` of closed rows
-    wait to be written. With ``cached_bytes`` in the cache only the streams that hold the watermark are read, and spill. More than
-    ``merge_ranges`` cached ranges of a stream are merged, up to ``merge_bytes`` at a time. A segment is cut near ``segment_rows``.
+    Up to ``plan_bytes`` are read at a time, at first ``first_plan_bytes``, in ranges of up to ``range_records`` offsets; all else that is
+    read ahead is measured by ``plan_bytes`` (``Budget``). With ``cached_bytes`` in the cache only the streams that hold the watermark are
+    read, and spill. More than ``merge_ranges`` cached ranges of a stream are merged. A segment is cut near ``segment_rows``.
     """
 
     # run/assembly sets the first two and the last from the configuration. The others were chosen so that a job's fixed cost vanishes and
-    # that it still lasts few seconds (plan_bytes), that the first rows are visible soon (first_plan_bytes), that a plan's rows may lie on
-    # both sides of W (lead_bytes), that the writer never waits (waiting_bytes), and that the number of cached ranges stays small on a
-    # stream that does not resolve (merge_ranges; see ``Merges``).
+    # that it still lasts few seconds (plan_bytes), that the first rows are visible soon (first_plan_bytes), and that the number of cached
+    # ranges stays small on a stream that does not resolve (merge_ranges; see ``Merges``).
     required_partitions: Mapping[str, int] | PartitionLimits | None = None
     segment_rows: int = 100_000
     range_records: int = 100_000
     first_plan_bytes: int = 4 << 20
     plan_bytes: int = 64 << 20
-    lead_bytes: int = 128 << 20
-    waiting_bytes: int = 256 << 20
     merge_ranges: int = 24
-    merge_bytes: int = 32 << 20
     cached_bytes: int = 2 << 30
     rows: RowPolicy | None = None
     """None: ``consistency = "transaction"``."""

@@ -5,12 +5,12 @@ they lack is what lets everything else be applied and released. While closed row
 first, and nothing is read if there are many of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from applier.coordinator.cache import Cache
-from applier.coordinator.pace import LEAST_PER_RECORD, Course, level_of
+from applier.coordinator.pace import LEAST_PER_RECORD, Unread, common_time
 from applier.coordinator.policy import Policy
 from applier.coordinator.stream_state import StreamState
 from applier.coordinator.streams import Streams
@@ -18,6 +18,99 @@ from applier.coordinator.window import Window
 from applier.model.position import Offset, Stream
 from applier.model.range_report import RangeId, RangeReport
 from applier.model.segment import is_ahead
+
+# --- budget ----------------------------------------------------------------------------------------------------------
+# One measure for all that is read ahead: the bytes of a plan, ``Policy.plan_bytes``, which one job reads in seconds. Records and DDLs count
+# as bytes, too (``Course``). What follows are parts and multiples of a plan.
+
+ACCELERATION: Final = 4
+"""How many times as large the next plan may be."""
+PIECES: Final = 8
+"""Into how many ranges a plan of one stream alone is divided: several tasks read them at once."""
+MERGED: Final = 2
+"""A merged range is such a part at most."""
+LEAD: Final = 2
+"""Streams ahead of W wait while so many plans of rows beyond W are cached: a plan's rows may lie on both sides of W."""
+WAITING: Final = 4
+"""Nothing is read while so many plans of closed rows wait to be written: with less, the writer would wait."""
+
+
+class Budget:
+    """How much is read: a plan at a time, divided so that the streams reach the same upstream time, and no more than the memory holds."""
+
+    __slots__ = ("_cache", "_expected", "_plan_bytes", "_policy", "_reading", "_reports")
+
+    def __init__(self, cache: Cache, policy: Policy) -> None:
+        self._cache, self._policy = cache, policy
+        # The first plan is small however many streams there are, so that the first rows are visible soon: what a record weighs, and how
+        # far it reaches in time, is known only when some were read.
+        self._plan_bytes, self._reports = policy.first_plan_bytes, 0
+        # What is being read counts too: it will be cached before the next plan.
+        self._expected: dict[RangeId, int] = {}
+        self._reading = 0
+
+    def begin(self, range_id: RangeId, size: int) -> None:
+        """Record that a range is read, which will probably have ``size`` bytes."""
+        self._expected[range_id] = size
+        self._reading += size
+
+    def expected_bytes(self, range_id: RangeId) -> int:
+        """Return how many bytes a range that is being read will probably have."""
+        return self._expected[range_id]
+
+    def end(self, range_id: RangeId) -> None:
+        """Record that a range has reported or failed."""
+        self._reading -= self._expected.pop(range_id, 0)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the memory is used up."""
+        return self._cache.bytes + self._reading >= self._policy.cached_bytes
+
+    @property
+    def holds_streams_ahead(self) -> bool:
+        """Whether so much lies beyond W that the streams ahead of it must wait."""
+        return self.is_full or self._cache.closed.beyond + self._reading >= LEAD * self._policy.plan_bytes
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether enough closed rows wait to be written."""
+        return self.is_full or self._cache.closed.closed >= WAITING * self._policy.plan_bytes
+
+    def divide(self, states: Sequence[StreamState]) -> list[RangeId]:
+        """Plan the next ranges of streams that have more."""
+        planned = []
+        for state, size in self._shares(states):
+            most = state.course.records_of(self._policy.plan_bytes / PIECES)
+            if not state.cuts.are_given:
+                most = min(most, self._policy.range_records)
+            for name in state.plan(min(state.course.records_of(size), PIECES * most), most):
+                self.begin(name, state.expected_bytes_of(name))
+                planned.append(name)
+        return planned
+
+    def _shares(self, states: Sequence[StreamState]) -> list[tuple[StreamState, float]]:
+        if self.is_full:
+            # A little, and not nothing: it is they who hold the watermark, and what they lack empties the cache. Spark spills.
+            return [(state, self._policy.first_plan_bytes / len(states)) for state in states if not state.outstanding]
+        room = self._room()
+        if room <= 0 or sum(state.expected_bytes for state in states) <= room:
+            return [(state, room) for state in states if room > 0]
+        # Those whose rate is not known have equal shares.
+        share, known = room / len(states), [state for state in states if state.course.bytes_per_ts]
+        shares = [(state, share) for state in states if not state.course.bytes_per_ts]
+        base = min((state.begins_ts for state in known), default=0)
+        unread = [Unread(state.begins_ts - base, state.course.bytes_per_ts, state.expected_bytes) for state in known]
+        upto = common_time(unread, share * len(known))
+        return shares + [(state, one.rate * (upto - one.begins)) for state, one in zip(known, unread, strict=True) if one.begins <= upto]
+
+    def _room(self) -> float:
+        """Return how many bytes the next plan may have: more than the last one, if something of that was read."""
+        if self._cache.number > self._reports:
+            self._plan_bytes = min(self._plan_bytes * ACCELERATION, self._policy.plan_bytes)
+        self._reports = self._cache.number
+        return min(self._plan_bytes, self._policy.cached_bytes - self._cache.bytes) - self._reading
+
 
 # --- merging ---------------------------------------------------------------------------------------------------------
 # Merging: adjacent small ranges of one stream are read again as one range, which replaces them in the cache.
@@ -39,8 +132,8 @@ class Merges:
 
     __slots__ = ("_busy", "_cache", "_failed", "_most_bytes", "_most_ranges", "_reading")
 
-    def __init__(self, cache: Cache, most_ranges: int, most_bytes: int) -> None:
-        self._cache, self._most_ranges, self._most_bytes = cache, most_ranges, most_bytes
+    def __init__(self, cache: Cache, policy: Policy) -> None:
+        self._cache, self._most_ranges, self._most_bytes = cache, policy.merge_ranges, policy.plan_bytes / MERGED
         self._reading: dict[RangeId, tuple[RangeId, ...]] = {}
         # Streams with a merge that is being read: a scan of all merges per stream and plan would be quadratic.
         self._busy: set[Stream] = set()
@@ -115,71 +208,34 @@ class Merges:
 # --- read ahead ------------------------------------------------------------------------------------------------------
 
 
-PIECES: Final = 8
-"""Into how many ranges a plan of one stream alone is divided: several tasks read them at once."""
 LARGER: Final = 4
 """A stream that is ahead of W and has many ranges is read again when it has grown by such a part of what must be kept of it."""
-ACCELERATION: Final = 4
-"""How many times as large as a plan that was limited the next one may be."""
 
 
 class ReadAhead:
     """Plans ranges, and ranges that are read again to be merged."""
 
-    __slots__ = ("_cache", "_expected", "_is_limited", "_pace", "_policy", "_reading", "_reports", "_streams", "_window", "merges")
+    __slots__ = ("_cache", "_streams", "_window", "budget", "merges")
 
     def __init__(self, streams: Streams, cache: Cache, window: Window, policy: Policy) -> None:
-        self._streams, self._cache, self._window, self._policy = streams, cache, window, policy
-        self.merges = Merges(cache, policy.merge_ranges, policy.merge_bytes)
-        # The first plan is small however many streams there are, so that the first rows are visible soon: what a record weighs, and how
-        # far it reaches in time, is known only when some were read.
-        self._pace = policy.first_plan_bytes
-        self._is_limited, self._reports = False, 0
-        self._expected: dict[RangeId, int] = {}
-        self._reading = 0
-
-    # --- what is being read --------------------------------------------------------------------------------------------
-
-    def expected_bytes(self, range_id: RangeId) -> int:
-        """Return how many bytes a range that is being read will probably have."""
-        return self._expected[range_id]
-
-    def end(self, range_id: RangeId) -> None:
-        """Record that a range has reported or failed."""
-        self._reading -= self._expected.pop(range_id, 0)
+        self._streams, self._cache, self._window = streams, cache, window
+        self.merges, self.budget = Merges(cache, policy), Budget(cache, policy)
 
     def plan(self) -> tuple[RangeId, ...]:
         """Return the next ranges to read; () if enough rows wait to be written."""
-        if self._has_enough():
+        # Then their writing makes room; at W == A only further reading can.
+        if self._window.is_open and self.budget.has_enough:
             return ()
         ahead = self._ahead()
         must_wait = self._waiting(ahead)
-        hungry = [state for state in self._streams if state.has_more and not must_wait(state)]
-        planned = self._ranges(hungry)
-        for name in planned:
-            self._expect(name, self._streams.of(name).expected_bytes_of(name))
+        planned = self.budget.divide([state for state in self._streams if state.has_more and not must_wait(state)])
         for state in [state for state in self._streams if self.merges.has_many(state.stream) and not self._may_be_late(state, ahead)]:
             for merge, size in self.merges.plan(state):
-                self._expect(merge, size)
+                self.budget.begin(merge, size)
                 planned.append(merge)
         if planned:
             self._cache.open_batch(planned)
         return tuple(planned)
-
-    def _expect(self, name: RangeId, size: int) -> None:
-        self._expected[name] = size
-        self._reading += size
-
-    # --- who may be read -----------------------------------------------------------------------------------------------
-
-    def _has_enough(self) -> bool:
-        """Whether the rows that wait to be written are enough. Then their writing makes room; at W == A only further reading can."""
-        return self._window.is_open and (self._is_full or self._cache.closed.closed >= self._policy.waiting_bytes)
-
-    @property
-    def _is_full(self) -> bool:
-        # What is being read counts too: it will be cached before the next plan.
-        return self._cache.bytes + self._reading >= self._policy.cached_bytes
 
     def _ahead(self) -> set[Stream]:
         """Return the streams that have promised more than the least promise."""
@@ -188,7 +244,7 @@ class ReadAhead:
 
     def _waiting(self, ahead: AbstractSet[Stream]) -> Callable[[StreamState], bool]:
         """Return what says of a stream whether it must wait."""
-        window, is_held = self._window, self._is_full or self._cache.closed.beyond + self._reading >= self._policy.lead_bytes
+        window, is_held = self._window, self.budget.holds_streams_ahead
 
         def must_wait(state: StreamState) -> bool:
             if window.is_beyond_need(max(state.resolved_ts, window.checkpoint_ts)):
@@ -209,49 +265,3 @@ class ReadAhead:
         """Whether every stream was read up to ``ends``, or must wait: W cannot grow beyond one that was read to its end."""
         must_wait = self._waiting(self._ahead())
         return all(state.prefix >= ends.get(state.stream, state.prefix) or must_wait(state) for state in self._streams)
-
-    # --- how much ------------------------------------------------------------------------------------------------------
-
-    def _ranges(self, hungry: list[StreamState]) -> list[RangeId]:
-        """Divide what may be read among streams that have more."""
-        if self._is_full:
-            # One range each and not none: it is they who hold the watermark, and what they lack empties the cache. Spark spills.
-            size = self._policy.first_plan_bytes / max(1, len(hungry))
-            return [name for state in hungry if not state.outstanding for name in self._cut(state, size, pieces=1)]
-        self._accelerate()
-        room = min(self._pace - self._reading, self._policy.cached_bytes - self._cache.bytes - self._reading)
-        if room <= 0:
-            return []
-        if sum(state.expected_bytes for state in hungry) <= room:
-            return [name for state in hungry for name in self._cut(state, room)]
-        self._is_limited = True
-        return [name for state, size in self._shares(hungry, room) for name in self._cut(state, size)]
-
-    def _accelerate(self) -> None:
-        """Let this plan be larger, if the one before it was limited and something of it was read."""
-        if self._is_limited and self._cache.number > self._reports:
-            self._pace, self._is_limited = min(self._pace * ACCELERATION, self._policy.plan_bytes), False
-        self._reports = self._cache.number
-
-    def _shares(self, hungry: list[StreamState], room: float) -> Iterable[tuple[StreamState, float]]:
-        """Divide ``room`` bytes: streams reach the same time together; those whose rate is not known have equal shares."""
-        known = [state for state in hungry if state.rate.per_ts]
-        share = room / len(hungry)
-        for state in hungry:
-            if not state.rate.per_ts:
-                yield state, share
-        if not known:
-            return
-        base = min(state.begins_ts for state in known)
-        courses = [Course(state.begins_ts - base, state.bytes_per_ts, state.expected_bytes) for state in known]
-        level = level_of(courses, share * len(known))
-        for state, course in zip(known, courses, strict=True):
-            if course.begins <= level:
-                yield state, course.rate * (level - course.begins)
-
-    def _cut(self, state: StreamState, size: float, *, pieces: int = PIECES) -> list[RangeId]:
-        """Plan ranges of a stream that have about ``size`` bytes together: pieces of about equal size, one if it has few."""
-        most = state.size.records_of(self._policy.plan_bytes / PIECES)
-        if not state.cuts.are_given:
-            most = min(most, self._policy.range_records)
-        return state.plan(min(state.size.records_of(size), pieces * most), most)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from applier.coordinator.pace import RangeCuts, RangeSize, StreamRate
+from applier.coordinator.pace import Course, RangeCuts
 from applier.model.errors import InvariantViolation
 from applier.model.events import DdlIdentity
 from applier.model.position import MAX_TS, NO_TS, Offset, PartitionExtent, Stream, StreamPosition, Ts
@@ -177,6 +177,7 @@ class StreamState:
         "_reported",
         "_stored",
         "born_ts",
+        "course",
         "cuts",
         "end",
         "fallbacks",
@@ -184,11 +185,9 @@ class StreamState:
         "missing",
         "planned",
         "prefix",
-        "rate",
         "repeats_beginning",
         "replays",
         "resolved_ts",
-        "size",
         "stream",
         "unpromised_ts",
     )
@@ -207,7 +206,7 @@ class StreamState:
         self.resolved_ts = resolved_ts
         self._announced = 0
         self.replays = self.fallbacks = self.missing = 0
-        self.size, self.rate = RangeSize(counts_bytes=self.cuts.are_given), StreamRate()
+        self.course = Course(counts_bytes=self.cuts.are_given)
         self._outstanding: dict[RangeId, int] = {}
         """The ranges that are being read, and how many records each has."""
         self._failed: list[tuple[RangeId, int]] = []
@@ -256,17 +255,12 @@ class StreamState:
     @property
     def expected_bytes(self) -> int:
         """How many bytes everything that is left to plan will probably have."""
-        return self.size.expected_bytes(self.unplanned + sum(records for _, records in self._failed))
+        return self.course.expected_bytes(self.unplanned + sum(records for _, records in self._failed))
 
     @property
     def begins_ts(self) -> Ts:
         """From where on it is not read: its promise, or its first event if it has promised nothing yet."""
-        return max(self.resolved_ts, self.rate.first_ts)
-
-    @property
-    def bytes_per_ts(self) -> float:
-        """How many bytes the stream probably has per unit of a timestamp."""
-        return self.rate.per_ts * self.size.bytes_per_record
+        return max(self.resolved_ts, self.course.first_ts)
 
     def grow(self, extent: PartitionExtent) -> None:
         """Record how far the stream reaches now."""
@@ -275,7 +269,7 @@ class StreamState:
 
     def expected_bytes_of(self, range_id: RangeId) -> int:
         """Return how many bytes a range that is being read will probably have."""
-        return self.size.expected_bytes(self._outstanding[range_id])
+        return self.course.expected_bytes(self._outstanding[range_id])
 
     def plan(self, records: int, most: int) -> list[RangeId]:
         """Plan ranges of about ``records`` together, each of up to ``most``, all about equal; failed ranges come first, unchanged."""
@@ -299,7 +293,7 @@ class StreamState:
     def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> list[RangeReport]:
         """Take a report in; return the reports that now belong to the contiguous prefix and did not before, in order."""
         records = self._return(report.range)
-        self.size.learn(records, report.bytes)
+        self.course.weigh(records, report.bytes, len(ddls))
         self.replays += report.replays
         if not self.cuts.are_given:
             self.missing += report.range.end - report.range.start - report.records
@@ -309,7 +303,7 @@ class StreamState:
         while self.prefix in self._reported:
             report, ddls, records = self._reported.pop(self.prefix)
             self._join(report, ddls)
-            self.rate.learn(report, records)
+            self.course.follow(report, records)
             joined.append(report)
         return joined
 

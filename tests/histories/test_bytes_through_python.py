@@ -31,9 +31,6 @@ POLICY = Policy(
     segment_rows=USUAL.segment_rows // SCALE,
     first_plan_bytes=USUAL.first_plan_bytes // SCALE,
     plan_bytes=USUAL.plan_bytes // SCALE,
-    lead_bytes=USUAL.lead_bytes // SCALE,
-    waiting_bytes=USUAL.waiting_bytes // SCALE,
-    merge_bytes=USUAL.merge_bytes // SCALE,
     cached_bytes=USUAL.cached_bytes // SCALE,
 )
 MOST = 2.0

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from applier.coordinator import Policy
+from applier.coordinator import Policy, read_ahead
 from applier.demo.simulator.live_log import LiveLog
 from applier.model.position import Stream, Ts
 from applier.replica.context import Components, EngineSettings
@@ -32,7 +32,7 @@ START_MS = 1_764_000_000_000
 PARTITIONS = 4
 SILENT = Stream("feed", 3)
 RESOLVED = b'"t":3}'
-POLICY = Policy(lead_bytes=20_000)
+POLICY, LEAD_BYTES = Policy(), 20_000
 LEAD = 24
 """About so many ranges of each of the others make what all may lead by: a second of the feed leaves some 300 bytes in each."""
 MOST_OF_SILENT = 2 * POLICY.merge_ranges
@@ -100,7 +100,8 @@ def watch(engine, source, runner, ends):
     return most, of_others, checkpoints
 
 
-def test_s13_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_then_continues(tmp_path):
+def test_s13_an_hour_without_a_resolved_event_on_one_partition_keeps_few_ranges_and_then_continues(tmp_path, monkeypatch):
+    monkeypatch.setattr(read_ahead, "LEAD", LEAD_BYTES / POLICY.plan_bytes)
     feed, url = Feed().write(), f"sqlite:///{tmp_path}/replica.db"
     source = Source(feed.records, hidden=True, partitions={"feed": PARTITIONS})
     runner, monitor = LocalRunner(lambda: source.reader, source.decoder), Monitor(SilentObserver())

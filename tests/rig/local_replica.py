@@ -30,7 +30,7 @@ from applier.telemetry.monitor import Monitor, MonitorSettings
 from applier.telemetry.observer import Observer, SilentObserver
 from tests.rig.local_runner import LocalRunner
 
-SMALL = Policy(segment_rows=40, range_records=37, plan_bytes=100_000, lead_bytes=50_000, waiting_bytes=60_000, merge_ranges=8)
+SMALL = Policy(segment_rows=40, range_records=37, plan_bytes=100_000, merge_ranges=8)
 """Limits so small that every history is read in many ranges and written in many segments."""
 
 

@@ -7,8 +7,9 @@ import random
 from bisect import bisect_left
 from collections import deque
 
-from applier.coordinator import Coordinator, Policy
-from applier.coordinator import read_ahead as merging
+import pytest
+
+from applier.coordinator import Coordinator, Policy, read_ahead
 from applier.coordinator import stream_state as stored_offset
 from applier.coordinator.step import ApplySegment, Evict, ExecuteDdl, NeedNames, SaveProgress
 from applier.model.events import FoldedName
@@ -34,23 +35,25 @@ class Simulation:
             range_records=rng.choice((1, 2, 3, 50)),
             first_plan_bytes=rng.choice((1, 10**4, 10**6)),
             plan_bytes=rng.choice((1, 10**3, 10**6)),
-            lead_bytes=rng.choice((1, 40, 10**6)),
-            waiting_bytes=rng.choice((1, 40, 10**6)),
             cached_bytes=rng.choice((1, 30, 10**6)),
             merge_ranges=rng.choice((1, 4, 99)),
-            merge_bytes=rng.choice((1000, 10**6)),
         )
         self.most_ahead = rng.choice((0, 1, 3, 1000))
-        self.limits = rng.choice((2, 3, 8)), rng.choice((1, 3, 1000))
+        self.limits = {
+            "FAN": rng.choice((2, 3, 8)),
+            "LEAD": rng.choice((1, 40, 10**6)) / self.policy.plan_bytes,
+            "WAITING": rng.choice((1, 40, 10**6)) / self.policy.plan_bytes,
+            "MERGED": self.policy.plan_bytes / rng.choice((1000, 10**6)),
+        }
+        self.most_held = rng.choice((1, 3, 1000))
         self.states = []
 
     def run(self):
-        before = merging.FAN, stored_offset.MAX_HELD
-        merging.FAN, stored_offset.MAX_HELD = self.limits
-        try:
+        with pytest.MonkeyPatch.context() as patched:
+            for name, limit in self.limits.items():
+                patched.setattr(read_ahead, name, limit)
+            patched.setattr(stored_offset, "MAX_HELD", self.most_held)
             return self._run()
-        finally:
-            merging.FAN, stored_offset.MAX_HELD = before
 
     def _run(self):
         while True:

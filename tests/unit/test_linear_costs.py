@@ -62,7 +62,7 @@ def test_rows_between_ddls_cost_what_lies_open_at_their_time():
 
 def test_a_segment_costs_what_lies_open_at_its_time_however_many_are_handed_out_at_once_and_however_long_the_window_is():
     def cutting(size):
-        s = Scenario(*STREAMS, policy=Policy(range_records=4, first_plan_bytes=10**9, segment_rows=8))
+        s = Scenario(*STREAMS, policy=Policy(range_records=4, first_plan_bytes=10**9, plan_bytes=10**10, segment_rows=8))
         for stream in STREAMS:
             s.write(stream, *[timeline_row(ts) for ts in range(1, 4 * size + 1)], resolved(4 * size))
         s.list()
@@ -91,7 +91,7 @@ def test_taking_in_many_ddls_is_linear():
 def copies_kept(partitions, ddls=40):
     """Read broadcast DDLs, each with a row behind it, and count what is kept of them until the watermark has passed."""
     streams = [Stream("t", partition) for partition in range(partitions)]
-    s = Scenario(*streams, policy=Policy(first_plan_bytes=10**9))
+    s = Scenario(*streams, policy=Policy(first_plan_bytes=10**9, plan_bytes=10**10))
     for number in range(ddls):
         text = f"CREATE TABLE `kept{number}` (`id` INT PRIMARY KEY)"
         for stream in streams:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from applier.coordinator import Policy
+from applier.coordinator import Policy, read_ahead
 from applier.coordinator.pace import LEAST_PER_RECORD
 from applier.coordinator.read_ahead import FAN
 from applier.coordinator.step import Evict
@@ -36,8 +36,9 @@ def test_ranges_of_a_stream_that_does_not_resolve_are_merged_again_and_again_and
     assert s.turn() == [("apply", 0, 700, 700)]
 
 
-def test_ranges_that_are_large_enough_are_not_merged():
-    _, most = fed_row_by_row(40, merge_bytes=FAN * (10 + LEAST_PER_RECORD) - 1)
+def test_ranges_that_are_large_enough_are_not_merged(monkeypatch):
+    monkeypatch.setattr(read_ahead, "MERGED", Policy().plan_bytes / (FAN * (10 + LEAST_PER_RECORD) - 1))
+    _, most = fed_row_by_row(40)
     assert most == 40
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from applier.coordinator import Policy
+from applier.coordinator.pace import BYTES_PER_DDL
 from applier.model.position import Stream
 from tests.timeline.paced import Backlog, PacedStream, streams_of
+from tests.timeline.scenario import Scenario, ddl, resolved
 
 KB = 1024
 PLAN = 4096 * KB
-POLICY = Policy(
-    first_plan_bytes=256 * KB, plan_bytes=PLAN, lead_bytes=2 * PLAN, waiting_bytes=4 * PLAN, cached_bytes=32 * PLAN, segment_rows=6_000
-)
+POLICY = Policy(first_plan_bytes=256 * KB, plan_bytes=PLAN, cached_bytes=32 * PLAN, segment_rows=6_000)
 ROWS_A_SECOND, SECONDS = 2_400, 80
 EVEN = {number: [ROWS_A_SECOND // number] * number for number in (1, 4, 16, 64)}
 UNEVEN = {
@@ -57,7 +57,7 @@ def test_a_transaction_without_a_promise_is_read_in_growing_plans_and_the_others
 @pytest.mark.parametrize("budget", [4 * PLAN, 8 * PLAN])
 def test_the_memory_holds_from_the_first_plan_on_with_200_partitions_of_backlog(budget):
     streams = streams_of([ROWS_A_SECOND // 200] * 200, SECONDS // 2)
-    done = Backlog(streams, replace(POLICY, cached_bytes=budget, waiting_bytes=32 * PLAN, segment_rows=1_000), together=1_000).work_off()
+    done = Backlog(streams, replace(POLICY, cached_bytes=budget, segment_rows=1_000), together=1_000).work_off()
     assert max(done.cached) <= budget
 
 
@@ -69,3 +69,19 @@ def test_a_stream_that_holds_little_is_not_read_days_ahead_of_the_others():
     ahead = {status.stream: status.resolved_ts for status in done.coordinator.streams}
     assert (ahead[Stream("t", 2)] - done.coordinator.watermark >> 18) / 1000 <= 8
     assert done.coordinator.watermark > 0
+
+
+def test_a_plan_holds_few_ddls_although_they_leave_nothing_in_the_cache():
+    """What a report says of a DDL comes to the driver."""
+    streams, number = [Stream("t", partition) for partition in range(16)], 200
+    s, most = Scenario(*streams, policy=Policy(first_plan_bytes=6 * BYTES_PER_DDL, plan_bytes=100 * BYTES_PER_DDL)), []
+    for stream in streams:
+        s.write(stream, *[ddl(ts, f"CREATE TABLE `t{ts}` (`id` INT PRIMARY KEY)", f"t{ts}") for ts in range(1, number)], resolved(number))
+    s.list()
+    while ranges := s.coordinator.plan():
+        s.read(*ranges)
+        s.list()
+        most.append(sum(name.end - name.start for name in ranges))
+    assert sum(most) == len(streams) * number
+    # What the first ones weigh is not known yet.
+    assert max(most[4:]) <= 100

@@ -68,7 +68,7 @@ def test_what_a_byte_of_the_source_takes_in_the_cache_is_learnt():
     [first] = state.plan(1000, 1000)
     assert state.expected_bytes_of(first) == 1000
     state.take(RangeReport(range=first, resolved_ts=FILE, bytes=5000), ())
-    assert (state.expected_bytes, state.size.records_of(2500)) == (5000, 500)
+    assert (state.expected_bytes, state.course.records_of(2500)) == (5000, 500)
 
 
 def test_a_backlog_of_files_is_read_in_parallel_and_its_live_end_as_one_range():

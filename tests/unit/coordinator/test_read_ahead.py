@@ -1,7 +1,8 @@
 """Ranges, back-pressure, release of what is spent, and when a catch-up is done."""
 
-from applier.coordinator import Policy
+from applier.coordinator import Policy, read_ahead
 from applier.coordinator.pace import GUESS
+from applier.coordinator.read_ahead import LEAD
 from applier.coordinator.step import Evict, SaveProgress
 from applier.ddl import identity
 from applier.model.position import Stream
@@ -28,7 +29,7 @@ def test_reading_begins_at_the_stored_offset_and_ends_at_the_listed_end():
 
 
 def test_streams_ahead_wait_while_too_much_is_cached_beyond_the_watermark_and_the_stream_that_holds_it_does_not():
-    s = Scenario(P0, P1, policy=Policy(lead_bytes=35, first_plan_bytes=1, plan_bytes=1))
+    s = Scenario(P0, P1, policy=Policy(first_plan_bytes=1, plan_bytes=34 // LEAD))
     s.write(P0, resolved(1), row(3), row(4), row(5)).write(P1, row(2), row(3), row(4), row(5))
     planned = []
     for _ in range(4):
@@ -87,7 +88,7 @@ def records(ranges):
 
 
 def test_what_is_being_read_counts_in_what_may_be_read_at_a_time_and_in_the_memory():
-    s = Scenario(policy=Policy(first_plan_bytes=4 * GUESS, plan_bytes=4 * GUESS)).write(P0, *[row(ts) for ts in range(1, 99)])
+    s = Scenario(policy=Policy(first_plan_bytes=4 * GUESS, plan_bytes=64 * GUESS)).write(P0, *[row(ts) for ts in range(1, 99)])
     s.list()
     assert records(s.coordinator.plan()) == 4
     assert s.coordinator.plan() == ()
@@ -97,7 +98,7 @@ def test_what_is_being_read_counts_in_what_may_be_read_at_a_time_and_in_the_memo
 
 
 def test_a_stream_that_is_read_alone_has_several_ranges_in_a_plan_and_many_streams_have_one_each():
-    policy = Policy(first_plan_bytes=64 * GUESS, plan_bytes=64 * GUESS)
+    policy = Policy(range_records=8, first_plan_bytes=64 * GUESS, plan_bytes=1024 * GUESS)
     s = Scenario(policy=policy).write(P0, *[row(ts) for ts in range(1, 999)])
     s.list()
     assert [name.end - name.start for name in s.coordinator.plan()] == [8] * 8
@@ -109,8 +110,9 @@ def test_a_stream_that_is_read_alone_has_several_ranges_in_a_plan_and_many_strea
     assert sorted(name.stream for name in s.coordinator.plan()) == streams
 
 
-def test_nothing_is_read_while_enough_closed_rows_wait_to_be_written():
-    s = Scenario(policy=Policy(waiting_bytes=20, segment_rows=1)).write(P0, row(1), row(2), row(3), resolved(3))
+def test_nothing_is_read_while_enough_closed_rows_wait_to_be_written(monkeypatch):
+    monkeypatch.setattr(read_ahead, "WAITING", 20 / Policy().plan_bytes)
+    s = Scenario(policy=Policy(segment_rows=1)).write(P0, row(1), row(2), row(3), resolved(3))
     s.list()
     s.read()
     s.write(P0, row(4))
@@ -181,8 +183,9 @@ def test_a_catch_up_is_done_when_every_stream_was_read_to_its_end_and_no_step_is
     assert not s.coordinator.is_caught_up({P0: 3, P1: 1})
 
 
-def test_a_stream_that_must_wait_for_one_that_has_ended_does_not_keep_a_catch_up_going():
-    s = Scenario(P0, P1, policy=Policy(lead_bytes=5, range_records=2)).write(P0, resolved(2))
+def test_a_stream_that_must_wait_for_one_that_has_ended_does_not_keep_a_catch_up_going(monkeypatch):
+    monkeypatch.setattr(read_ahead, "LEAD", 5 / Policy().plan_bytes)
+    s = Scenario(P0, P1, policy=Policy(range_records=2)).write(P0, resolved(2))
     s.write(P1, row(3), resolved(5), row(6), row(7))
     s.list()
     s.read(*[r for r in s.coordinator.plan() if r.start == 0])
@@ -194,7 +197,7 @@ def test_a_stream_that_must_wait_for_one_that_has_ended_does_not_keep_a_catch_up
 
 
 def test_a_catch_up_to_a_ts_ends_there_and_reads_no_further():
-    s = Scenario(P0, P1, until=4, policy=Policy(first_plan_bytes=6 * GUESS, plan_bytes=6 * GUESS))
+    s = Scenario(P0, P1, until=4, policy=Policy(first_plan_bytes=6 * GUESS, plan_bytes=96 * GUESS))
     s.write(P0, row(3), row(5), resolved(6), row(7)).write(P1, resolved(4), ddl(4, "DROP TABLE `a`"), resolved(5), row(8))
     assert s.turn() == [("apply", 0, 4, 1)]
     assert s.coordinator.watermark == 4
@@ -211,11 +214,13 @@ def test_without_streams_nothing_is_planned_and_nothing_holds():
 
 
 def test_when_the_cache_is_full_the_streams_that_hold_the_watermark_get_one_range_at_a_time():
-    s = Scenario(policy=Policy(cached_bytes=10, range_records=2)).write(P0, *[row(ts) for ts in range(1, 9)])
+    s = Scenario(policy=Policy(cached_bytes=10)).write(P0, *[row(ts) for ts in range(1, 9)])
     s.list()
     s.read()
     assert s.coordinator.cached_bytes == 10
-    assert s.coordinator.plan() == (RangeId(P0, 1, 3),)
+    assert s.coordinator.plan() == (RangeId(P0, 1, 8),)
+    s.write(P0, row(9))
+    s.list()
     assert s.coordinator.plan() == ()
 
 

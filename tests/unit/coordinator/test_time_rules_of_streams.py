@@ -186,7 +186,7 @@ def test_a_listing_without_a_known_partition_stops():
 
 
 def test_an_end_that_steps_back_stops_also_where_it_was_not_read_yet():
-    s = Scenario(policy=Policy(first_plan_bytes=2 * GUESS, plan_bytes=2 * GUESS)).write(P0, row(1), row(2), row(3), row(4))
+    s = Scenario(policy=Policy(first_plan_bytes=2 * GUESS, plan_bytes=32 * GUESS)).write(P0, row(1), row(2), row(3), row(4))
     s.list()
     s.read()
     del s.log[P0][3:]

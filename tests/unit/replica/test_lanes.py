@@ -61,7 +61,7 @@ class Run:
         self.runner = GatedRunner(lambda: self.source.reader, self.source.decoder)
         self.shutdown = Shutdown()
         components = Components(self.source, sink, self.runner)
-        policy = Policy(segment_rows=PER_SEGMENT, first_plan_bytes=1 << 20)
+        policy = Policy(segment_rows=PER_SEGMENT, first_plan_bytes=1 << 20, plan_bytes=1 << 24)
         made = EngineSettings(policy=policy, buckets=2, ahead_rows=1, **settings)
         self.monitor = Monitor(SilentObserver())
         self.engine = Engine(components, made, self.monitor, self.shutdown)
