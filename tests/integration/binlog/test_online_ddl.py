@@ -1,8 +1,13 @@
 """The statements of gh-ost and pt-online-schema-change on a real primary: the replica alters its table, and has none of theirs."""
 
+import shutil
 import sqlite3
+import subprocess
+from contextlib import closing, contextmanager
+from threading import Event, Thread
 
 import pytest
+from sqlalchemy import make_url
 
 from applier.cli.main import run
 from applier.model.errors import NeedsOperator
@@ -12,6 +17,8 @@ from applier.sources.binlog.settings import BinlogSettings
 from tests.integration.mysql_replica import read
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.faulty_sink import DeathError
+from tests.rig.mysql_oracle import connect
+from tests.rig.server import unavailable
 from tests.rig.upstream import NAME
 
 pytestmark = pytest.mark.timeout(180)
@@ -106,3 +113,51 @@ def skip_by_hand(primary, sink, directory, facts):
     text = f'name = "{NAME}"\n[source]\nkind = "binlog"\nurl = "{primary.url}"\n[sink]\nurl = "{sink}"\n'
     path.write_text(text, encoding="utf-8")
     assert run(["ddl", "skip", "--config", str(path), "--ts", str(facts["commit_ts"]), "--table", facts["table"]]) == 0
+
+
+TOOL = "pt-online-schema-change"
+
+
+@contextmanager
+def writers(primary):
+    """Write to the table until the end of the block; the tool's triggers and its copy meet these rows."""
+    stop = Event()
+
+    def write():
+        with closing(connect(primary.url)) as connection, connection.cursor() as cursor:
+            connection.autocommit(True)
+            number = 1000
+            while not stop.is_set():
+                number += 1
+                cursor.execute("INSERT INTO shop.orders (id, n) VALUES (%s, %s)", (number, number))
+                cursor.execute("UPDATE shop.orders SET n = n + 1 WHERE id = %s", (number - number % 7,))
+                cursor.execute("DELETE FROM shop.orders WHERE id = %s", (number - 5,))
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_the_real_tool_alters_a_table_under_load_and_the_replica_follows(primary, mariadb_sink):
+    if shutil.which(TOOL) is None:
+        unavailable(f"no {TOOL} (Debian: percona-toolkit)")
+    replica = replica_of(primary, mariadb_sink)
+    primary.run(*ORDERS)
+    url = make_url(primary.url)
+    login = f"h={url.host},P={url.port},u={url.username},p={url.password},D=shop,t=orders"
+    with writers(primary):
+        for alteration in ("ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'none', DROP COLUMN old", "MODIFY n BIGINT, ADD KEY (note)"):
+            command = [TOOL, "--execute", "--no-version-check", "--recursion-method=none", "--alter", alteration, login]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            replica.catch_up()
+    replica.catch_up()
+    assert read(mariadb_sink, ROWS) == [tuple(row) for row in primary.ask(ROWS)]
+    assert read(mariadb_sink, "SHOW TABLES FROM shop") == [("orders",)]
+    assert {"n": "bigint", "note": "varchar"}.items() <= dict(
+        read(mariadb_sink, "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'shop'")
+    ).items()
