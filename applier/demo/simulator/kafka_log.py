@@ -15,7 +15,9 @@ from applier.model.errors import SourceError
 
 _FLUSH_TIMEOUT_S = 60.0
 _ADMIN_TIMEOUT_S = 30.0
-_SHOWN_TIMEOUT_S = 60.0
+_SHOWN_TIMEOUT_S = 120.0
+_ASK_TIMEOUT_S = 5.0
+"""Of one question: a client that asks a broker which has just started may wait in vain, where a second question is answered at once."""
 _SHOWN_POLL_S = 0.05
 _FULL_QUEUE_WAIT_S = 0.5
 _EXISTS = (KafkaError.TOPIC_ALREADY_EXISTS,)
@@ -47,7 +49,7 @@ def wait_until_shown(admin: AdminClient, topic: str, partitions: int) -> None:
     deadline = time.monotonic() + _SHOWN_TIMEOUT_S
     while time.monotonic() < deadline:
         with suppress(KafkaException):
-            found = admin.list_topics(topic, timeout=_ADMIN_TIMEOUT_S).topics[topic].partitions
+            found = admin.list_topics(topic, timeout=_ASK_TIMEOUT_S).topics[topic].partitions
             if len(found) >= partitions:
                 _ask_for_ends(admin, topic, found)
                 return
@@ -58,7 +60,7 @@ def wait_until_shown(admin: AdminClient, topic: str, partitions: int) -> None:
 def _ask_for_ends(admin: AdminClient, topic: str, partitions: Iterable[int]) -> None:
     """KafkaException if a partition has no leader that answers."""
     asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in partitions}  # type: ignore[no-untyped-call]
-    for answer in admin.list_offsets(asked, request_timeout=_ADMIN_TIMEOUT_S).values():
+    for answer in admin.list_offsets(asked, request_timeout=_ASK_TIMEOUT_S).values():
         answer.result()
 
 
