@@ -17,7 +17,7 @@ _FLUSH_TIMEOUT_S = 60.0
 _ADMIN_TIMEOUT_S = 30.0
 _SHOWN_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 5.0
-"""Of one question: a client that asks a broker which has just started may wait in vain, where a second question is answered at once."""
+"""Of one question. The first one to a broker that has just started may get no answer; the second one is answered at once."""
 _SHOWN_POLL_S = 0.05
 _FULL_QUEUE_WAIT_S = 0.5
 _EXISTS = (KafkaError.TOPIC_ALREADY_EXISTS,)
