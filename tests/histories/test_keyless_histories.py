@@ -9,10 +9,16 @@ import pytest
 
 from applier.demo.simulator.dispatch import Dispatcher
 from applier.demo.simulator.history import History, HistoryOptions
+from applier.demo.simulator.item import LargeRowOption, LargeRowSettings
+from applier.demo.simulator.json_text import Flavour
 from applier.demo.simulator.producer import Producer, ProducerOptions
 from applier.demo.simulator.table_family import USUAL_FAMILIES, TableFamily
+from applier.demo.simulator.wire_format import WireFormat
 from applier.model.errors import NeedsOperator, RowRefused
 from applier.planner.keyless import AmbiguousRows, EqualRows
+from applier.sources.claim_check.settings import ClaimCheckSettings
+from applier.sources.claim_check.store import FsspecStore
+from applier.sources.ticdc.large_row import WholeRowSources
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, load_dump, open_oracle
@@ -51,6 +57,25 @@ def test_s22_the_sink_equals_the_oracle(seed, tmp_path):
         replica.catch_up(until_ts=producer.final_ts // 2 + history.options.start_ms * 2**17)
     assert replica.catch_up().checkpoint_ts == producer.final_ts
     assert_identical(history, producer.final_ts, replica.url)
+
+
+SMALL_LIMITS = {WireFormat.CANAL_JSON: 400, WireFormat.SIMPLE: 310, WireFormat.SIMPLE_AVRO: 150}
+"""Limits that a placeholder without columns keeps, and most rows do not."""
+
+
+@pytest.mark.parametrize("form", SMALL_LIMITS)
+@pytest.mark.parametrize("flavour", Flavour)
+def test_large_rows_of_tables_without_a_key_come_from_their_objects(form, flavour, tmp_path):
+    large = LargeRowSettings(option=LargeRowOption.CLAIM_CHECK, limit=SMALL_LIMITS[form], directory=tmp_path / "objects", location="s3://b")
+    history = History(3040, HistoryOptions(transactions=40, families=frozenset({TableFamily.KEYLESS}), keyless_twins=True, live_rows=12))
+    options = ProducerOptions(seed=3040, partitions=3, flavour=flavour, large=large, replays=2, announced_restarts=True)
+    producer = Producer(history, in_format(options, form))
+    source = FakeSource(producer.log())
+    source.whole_rows = WholeRowSources(claims=FsspecStore(ClaimCheckSettings(storage=str(tmp_path / "objects"))))
+    replica = sqlite_replica(tmp_path, source, writes_keyless=True, equal_rows=EqualRows.ALL)
+    assert replica.catch_up().checkpoint_ts == producer.final_ts
+    assert_identical(history, producer.final_ts, replica.url)
+    assert len(list((tmp_path / "objects").iterdir())) > 20
 
 
 def columns_world(seed, *, twins):

@@ -68,6 +68,7 @@ class CanalJsonWire:
     """Implements ``Wire``."""
 
     broadcasts_ddls = False
+    announces_keyless_rows = True
 
     def __init__(self, flavour: Flavour, compression: str, options: WireOptions) -> None:
         self.flavour = flavour
@@ -88,10 +89,12 @@ class CanalJsonWire:
         columns, extension = table.columns, self._extension(self._row_extension(item.ts, extras))
         keys = ",".join(self._keys(table, places))
         java = ",".join(f"{_name(columns[place])}:{java_type(columns[place].type, values[place])}" for place in places)
+        java_types = f"{{{java}}}" if places else "null"
+        mysql_types = f"{{{self._mysql_types(table, places)}}}" if places or self.flavour is Flavour.TIFLOW else "null"
         text = (
             f'{{"id":0,"database":{easyjson_string(table.name.schema)},"table":{easyjson_string(table.name.table)}'
             f',"pkNames":[{keys}],"isDdl":false,"type":"{word}",{_times(item.ts, built_ms)},"sql":""'
-            f',"sqlType":{{{java}}},"mysqlType":{{{self._mysql_types(table, places)}}},"old":{old}'
+            f',"sqlType":{java_types},"mysqlType":{mysql_types},"old":{old}'
             f',"data":[{self._image(table, values, places)}]{extension}}}'
         )
         return self._event(text)

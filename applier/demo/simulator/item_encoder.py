@@ -27,6 +27,11 @@ class Wire(Protocol):
         """Whether a DDL goes to all partitions of its topic, or to partition 0."""
         ...
 
+    @property
+    def announces_keyless_rows(self) -> bool:
+        """Whether a large row of a table without a key becomes a claim check, whose record has no column. Else it is sent whole."""
+        ...
+
     def row(self, item: RowItem, images: SentImages, extras: KeyExtras, built_ms: int) -> WireEvent:
         """Write a row."""
         ...
@@ -78,9 +83,14 @@ class ItemEncoder:
         if isinstance(item, DdlItem):
             return self._wire.ddl(item, built_ms)
         event = self._wire.row(item, self._sent(item, None), _extras(item), built_ms)
-        if self._large is None or not item.table.handle_places or self._wire.length([event]) <= self._large.limit:
+        if self._large is None or self._wire.length([event]) <= self._large.limit or not self._is_divided(item, self._large):
             return event
         return self._placeholder(item, event, self._large, built_ms)
+
+    def _is_divided(self, item: RowItem, large: LargeRows) -> bool:
+        """Return whether a large row is sent in two parts. A handle key alone would be nothing where there is none."""
+        is_announced = large.option is LargeRowOption.CLAIM_CHECK and self._wire.announces_keyless_rows
+        return bool(item.table.handle_places) or is_announced
 
     def is_dropped(self, item: Item) -> bool:
         """Return whether the changefeed sends nothing for ``item``: a delete whose image is empty."""

@@ -19,6 +19,7 @@ class OpenProtocolWire:
     """Implements ``Wire``."""
 
     broadcasts_ddls = True
+    announces_keyless_rows = False
 
     def __init__(self, flavour: Flavour, compression: str, images: ImageOptions) -> None:
         self.flavour = flavour

@@ -108,6 +108,7 @@ class SimpleMessages(ABC):
     """Implements ``Wire``, apart from the bytes of each message."""
 
     broadcasts_ddls = True
+    announces_keyless_rows = True
 
     def __init__(self, flavour: Flavour, compression: str) -> None:
         self.flavour = flavour

@@ -355,6 +355,8 @@ class CanalLargeRows:
         """Return the rows of an event. ProtocolError, without a position; SourceError with it if the storage fails."""
         if row.claim_check is not None:
             return self._place_claimed(head, row, offset)
+        if not row.data:
+            raise no_columns("the row was too large for Kafka: only its key was sent, and the row has no key")
         if row.operation is not RowOperation.DELETE and self._found.lookup is None:
             raise no_columns()
         return list(map(as_placeholder, place_row(head, row)))

@@ -178,20 +178,21 @@ class CanalRecord:
     def row(self) -> CanalRow:
         """Read the change of a row. ProtocolError (field_type, empty_row)."""
         operation = self.operation()
-        types = _texts_of(self._members.get("mysqlType"), "mysqlType")
+        only_handle_key, claim_check = self._extension.get("onlyHandleKey"), self._extension.get("claimCheckLocation")
+        if not isinstance(only_handle_key, bool | None) or not isinstance(claim_check, str | None):
+            raise refuse("field_type", "a member of _tidb has the wrong type")
+        is_reduced = bool(only_handle_key or claim_check)
+        types = self._types(is_reduced=is_reduced)
         data = _image(self._members.get("data"), types, "data")
         old = _image(self._members.get("old"), types, "old")
-        if not data:
+        # A large row of a table without a key has no columns.
+        if data is None or not (data or is_reduced):
             raise refuse("empty_row", "the row has no image")
         if (old is None) != (operation is not RowOperation.UPDATE):
             raise refuse("empty_row", "the images of the row contradict its type")
         if old is not None and not data.keys() >= old.keys():
             raise refuse("field_type", "the old image has a column that the new one lacks")
         data_json, old_json = self._images_json(data, old)
-        only_handle_key, claim_check = self._extension.get("onlyHandleKey"), self._extension.get("claimCheckLocation")
-        if not isinstance(only_handle_key, bool | None) or not isinstance(claim_check, str | None):
-            raise refuse("field_type", "a member of _tidb has the wrong type")
-        is_reduced = bool(only_handle_key or claim_check)
         handle = tuple(data) if is_reduced else _handle(self._members.get("pkNames"), data)
         _refuse_null_key(handle, data, old or {})
         return CanalRow(
@@ -205,6 +206,11 @@ class CanalRecord:
             only_handle_key=bool(only_handle_key),
             claim_check=claim_check or None,
         )
+
+    def _types(self, *, is_reduced: bool) -> dict[str, Any]:
+        """Return the text of each column's type; null, in the new architecture, where a large row has no columns."""
+        types = self._members.get("mysqlType")
+        return {} if types is None and is_reduced else _texts_of(types, "mysqlType")
 
     def _images_json(self, data: Mapping[str, str | None], old: Mapping[str, str | None] | None) -> tuple[bytes, bytes]:
         """Return the images as the bytes that came."""

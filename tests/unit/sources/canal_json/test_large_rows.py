@@ -135,6 +135,40 @@ def test_a_row_with_its_key_alone_is_read_from_upstream():
     ]
 
 
+@pytest.mark.parametrize("types", [{}, None], ids=["tiflow", "ticdc"])
+def test_a_large_row_of_a_table_without_a_key_has_no_columns_but_its_object(types):
+    nothing = {"pk": (), "sqlType": None, "mysqlType": types}
+    objects = {
+        "1.json": dump(row(columns=WHOLE, pk=())),
+        "2.json": dump(row("UPDATE", WHOLE, pk=(), old={name: value for name, (_, value) in WHOLE.items()} | {"n": "4"})),
+        "3.json": dump(row("DELETE", WHOLE, pk=())),
+    }
+    announcing = [
+        row("INSERT", {}, extension={"claimCheckLocation": "x/1.json"}, **nothing),
+        row("UPDATE", {}, old={}, extension={"claimCheckLocation": "x/2.json"}, **nothing),
+        row("DELETE", {}, extension={"claimCheckLocation": "x/3.json"}, **nothing),
+    ]
+    decoder = CanalJsonDecoder(WholeRowSources(claims=Objects(objects)))
+    whole = ["aa", b"\xff", 5]
+    assert [(kind, values) for kind, _, values, _ in placed(decoder, *announcing)] == [
+        ("UPSERT", whole),
+        ("DELETE", ["aa", b"\xff", 4]),
+        ("UPSERT", whole),
+        ("DELETE", whole),
+    ]
+    (event,) = decoder.whole_events(Record(Offset(4), None, dump(announcing[0])), PLACE)
+    assert event.after["n"].value == 5
+    (event,) = decoder.events(Record(Offset(4), None, dump(announcing[0])), PLACE)
+    assert (event.after, event.claim_check) == ({}, "x/1.json")
+
+
+@pytest.mark.parametrize("kind", ["INSERT", "DELETE"])
+def test_of_a_large_row_without_a_key_nothing_is_left_without_its_object(kind):
+    decoder = CanalJsonDecoder(WholeRowSources(lookup=Lookup()))
+    with pytest.raises(ProtocolError, match="the row has no key"):
+        list(placed(decoder, row(kind, {}, pk=(), mysqlType=None, extension={"onlyHandleKey": True})))
+
+
 def test_without_upstream_such_a_row_is_refused_and_its_delete_is_not():
     reduced = {"extension": {"onlyHandleKey": True}}
     assert list(placed(CanalJsonDecoder(), row("DELETE", KEY, **reduced))) == [("DELETE", ["aa"], ["aa"], False)]
