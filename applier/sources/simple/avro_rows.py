@@ -122,6 +122,8 @@ class RowCutter(Generic[T]):
                     width = width if width == width_before else 0
                 else:
                     at += value[at] == _ABSENT
+                    # The exact way refuses an update without its old image.
+                    width = 0 if kind == _UPDATE else width
             commit_ts = self._high + ((written[0] & 0x7F) >> 1 | (written[1] & 0x7F) << 6)
         except (IndexError, TypeError, UnicodeDecodeError, error, _Unusual):
             return None

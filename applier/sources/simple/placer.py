@@ -78,6 +78,7 @@ from applier.sources.ticdc.large_row import (
 RUN_ROWS: Final = 256
 """Rows of a run. What one call decodes should stay in the processor's cache."""
 NO_COLUMNS: Final = "an image of the row has no columns"
+NO_IMAGE: Final = "the row lacks an image. An update needs the old one too: its key may have changed"
 MAX_READERS: Final = 8
 """Shapes of one version that are tried before the exact way."""
 
@@ -100,9 +101,9 @@ def place_rows(message: SimpleMessage, version: TableVersion) -> list[PlacedRow]
         return [_row(message, version, RowKind.DELETE, _image(message.old))]
     image = _image(message.new)
     new = _row(message, version, RowKind.UPSERT, image)
-    if ROWS[message.kind] is RowOperation.INSERT or message.old is None:
+    if ROWS[message.kind] is RowOperation.INSERT:
         return [new]
-    old = _row(message, version, RowKind.DELETE, _laid_over(image, message.old))
+    old = _row(message, version, RowKind.DELETE, _laid_over(image, _image(message.old)))
     # Rows without a key are their whole image, so each of their updates replaces one.
     has_same_key = old.key == new.key != KEYLESS and old.shape.keys.handle == new.shape.keys.handle
     return [new] if has_same_key else [old, new]
@@ -110,7 +111,7 @@ def place_rows(message: SimpleMessage, version: TableVersion) -> list[PlacedRow]
 
 def _image(image: bytes | dict[str, Any] | None) -> bytes | dict[str, Any]:
     if image is None:
-        raise ProtocolError.at(None, "empty_row", "the row has no image")
+        raise ProtocolError.at(None, "empty_row", NO_IMAGE)
     return image
 
 
@@ -155,8 +156,9 @@ def row_event(message: SimpleMessage, version: TableVersion) -> RowEvent:
     operation = ROWS[message.kind]
     new = None if operation is RowOperation.DELETE or message.new is None else _columns(message, version, message.new)
     old = None if operation is RowOperation.INSERT or message.old is None else _columns(message, version, message.old)
-    if (old if operation is RowOperation.DELETE else new) is None and not message.is_reduced:
-        raise ProtocolError.at(None, "empty_row", "the row has no image")
+    needed = {RowOperation.INSERT: (new,), RowOperation.UPDATE: (old, new), RowOperation.DELETE: (old,)}[operation]
+    if None in needed and not message.is_reduced:
+        raise ProtocolError.at(None, "empty_row", NO_IMAGE)
     return RowEvent(
         commit_ts=Ts(message.commit_ts),
         schema=message.name.schema,

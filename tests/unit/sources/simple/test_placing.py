@@ -235,6 +235,26 @@ def test_an_update_of_a_table_without_a_key_replaces_its_row_even_by_itself():
     assert placed(*values)[0].shape.keys.handle == ()
 
 
+@pytest.mark.parametrize("indexes", [[], [primary("id")]], ids=["no key", "key"])
+def test_an_update_without_its_old_image_is_refused_by_both_ways(indexes):
+    known = bootstrap(schema(indexes=indexes))
+    for lacking in (row("UPDATE", order(1)), row("UPDATE", None, order(1))):
+        assert assert_ways_agree(known, lacking) is None
+        with pytest.raises(ProtocolError, match="the row lacks an image") as caught:
+            placed(known, row("UPDATE", order(1), order(1)), lacking)
+        assert caught.value.facts["offset"] == 2
+
+
+def test_an_update_of_avro_without_its_old_image_is_refused_among_rows_of_its_version():
+    known, insert = AVRO_ROWS["bootstrap"], AVRO_ROWS["insert"]
+    # The operation stands behind the id of the table.
+    lacking = insert.replace(b"all_types\xd4\x01\x00", b"all_types\xd4\x01\x02")
+    assert assert_ways_agree(known, lacking) is None
+    with pytest.raises(ProtocolError, match="the row lacks an image") as caught:
+        placed(known, insert, insert, lacking)
+    assert caught.value.facts["offset"] == 3
+
+
 def test_rows_of_a_partitioned_table_join_their_schema_by_name_and_version():
     values = [bootstrap(), row("INSERT", order(1), tableID=99), row("INSERT", order(2), tableID=98)]
     assert [decode_key(event.key) for event in placed(*values)] == [[1], [2]]
