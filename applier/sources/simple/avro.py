@@ -59,7 +59,7 @@ def read_avro(data: bytes) -> AvroMessage:
     try:
         message = reader.message()
     except (IndexError, error, UnicodeDecodeError) as cause:
-        raise _refuse("the message is cut off, or holds what is no text") from cause
+        raise _refuse("the message is cut off, or a name or a statement is no text") from cause
     if reader.at != len(data):
         raise _refuse("the message is followed by something else")
     return message
@@ -170,11 +170,11 @@ class _Reader:
         self._text()  # collate
         self._long()  # length
         self._optional(self._long)  # decimal
-        self._optional(self._texts)  # elements
+        self._optional(self._foreign_texts)  # elements
         is_unsigned = self._optional(self._flag)
         self._optional(self._flag)  # zerofill
         is_nullable = self._flag()
-        self._optional(self._text)  # default
+        self._optional(self._foreign_text)  # default
         return WireColumnSchema(name, WireType(mysql_type, is_unsigned), is_nullable)
 
     def _index(self) -> WireIndex:
@@ -183,6 +183,9 @@ class _Reader:
 
     def _texts(self) -> list[str]:
         return self._array(self._text)
+
+    def _foreign_texts(self) -> list[str]:
+        return self._array(self._foreign_text)
 
     # --- the images of a row: nearly all of the time ----------------------------------------------------------------
 
@@ -196,7 +199,7 @@ class _Reader:
                 size = data[at]
                 if size < 128 and not size & 1:
                     end = at + 1 + (size >> 1)
-                    name = data[at + 1 : end].decode("utf-8", "surrogateescape")
+                    name = data[at + 1 : end].decode()
                     self.at = end
                 else:
                     name = self._text()
@@ -213,7 +216,7 @@ class _Reader:
             if size < 128 and not size & 1 and end <= len(data):
                 self.at = end
                 return data[at + 2 : end].decode("utf-8", "surrogateescape")
-            return self._text()
+            return self._foreign_text()
         if kind == 2:
             return self._long()
         if kind == 0:
@@ -229,7 +232,7 @@ class _Reader:
             return self._bytes()
         if kind == 12:
             self._zones.add(self._text())
-            return self._text()
+            return self._foreign_text()
         if kind == 14:
             return self._unsigned()
         return _refuse_union()
@@ -279,6 +282,10 @@ class _Reader:
         return found
 
     def _text(self) -> str:
+        return self._bytes().decode()
+
+    def _foreign_text(self) -> str:
+        """Read text of users, whose column may be declared with a wrong charset."""
         return self._bytes().decode("utf-8", "surrogateescape")
 
     def _word(self, words: tuple[str, ...]) -> str:

@@ -94,6 +94,25 @@ def test_a_message_of_avro_that_is_cut_or_followed_by_something_is_refused(name)
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("insert", b"shop"),
+        ("insert", b"all_types"),
+        ("insert", b"\2t\2"),
+        ("bootstrap", b"shop"),
+        ("bootstrap", b"\2t\x0e"),
+        ("ddl", b"CREATE"),
+    ],
+)
+def test_a_name_or_a_statement_of_avro_that_is_no_text_is_refused(name, text):
+    value = b64decode(BY_NAME[name]["value_b64"])
+    damaged = value.replace(text, text[:1] + b"\xff" + text[2:], 1)
+    assert damaged != value
+    for before in ([], [value] * 2):
+        assert refused(damaged, *LOG, *before).facts["kind"] == "avro"
+
+
+@pytest.mark.parametrize(
     "wrap", [bytes, lz4.frame.compress, lambda data: bytes(cramjam.snappy.compress_raw(data))], ids=["none", "lz4", "snappy"]
 )
 def test_each_message_may_be_compressed(wrap):
