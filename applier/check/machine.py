@@ -80,7 +80,7 @@ def machine_memory(limits: Sequence[Path] = GROUP_LIMITS) -> int | None:
 
 
 def size_of(text: str) -> int | None:
-    """Return the bytes of a size as Spark and Java write it: a number alone are mebibytes; None: it is no size."""
+    """Return the bytes of a size as Spark and Java write it: a number alone are mebibytes; None: it is not a size."""
     match = _SIZE.fullmatch(text.strip())
     return None if match is None else int(match[1]) * _UNITS[(match[2] or match[3] or "m").lower()]
 

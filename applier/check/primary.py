@@ -135,7 +135,7 @@ def _hides_keys(server: Server, grants: Grants, selection: TableSelection) -> bo
 
 
 def settings_findings(server: Server) -> Iterator[CheckFinding]:
-    """Examine what the binlog holds, as far as any user may ask: everything that an administrator must change is named in one round."""
+    """Examine what the binlog holds, with what any user may ask: everything that an administrator must change is named in one round."""
     yield from (problem(BINLOG, lack.problem, lack.remedy) for lack in lacks(server))
 
 

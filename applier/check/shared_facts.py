@@ -1,6 +1,6 @@
 """What one group of checks finds out and another one needs: they run at the same time.
 
-A wait that times out is no answer: taken for one, an unexamined table or position would pass.
+A wait that times out gives no answer: taken for one, an unexamined table or position would pass.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class SharedFacts:
             self._progress.set_result(progress)
 
     def set_tables(self, tables: frozenset[TableName]) -> None:
-        """Tell the sink's tables of which rows were seen in the topics; the first call counts."""
+        """Return the sink's tables whose rows were seen in the topics; the first call counts."""
         if not self._tables.done():
             self._tables.set_result(tables)
 

@@ -87,7 +87,7 @@ def examine_sink(config: Config, shared: SharedFacts, *, patience_s: float | Non
 
 
 def _local_is_there(config: Config, shared: SharedFacts, *, is_whole: bool) -> Generator[CheckFinding, None, bool]:
-    """Examine where a local database lies; return whether there is more to examine."""
+    """Examine the directory of a local database; return whether there is more to examine."""
     try:
         is_there = config.sink.kit.is_there(config.sink_settings())
     except FatalSinkError as error:
@@ -113,7 +113,7 @@ def _server(config: Config, shared: SharedFacts, patience_s: float | None, *, is
 
 
 def target_schemas(config: Config, shared: SharedFacts, patience_s: float) -> list[str]:
-    """Return the schemas that the replica writes, as far as its tables, the topics and the table filter show them."""
+    """Return the schemas that the replica writes, by its tables, the topics and the table filter."""
     progress, selection = shared.progress(patience_s), config.source.selection()
     known = {name.schema: name.schema for name in (progress.known_tables if progress is not None else ())}
     seen = {table.schema.casefold(): table.schema for table in shared.tables(patience_s)}

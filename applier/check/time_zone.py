@@ -19,7 +19,7 @@ STEP_S: Final = 900
 NEAR_S: Final = 120
 FARTHEST_S: Final = 14 * 3600
 ENOUGH: Final = 3
-"""So many rows must show the same offset: a single one may be a coincidence."""
+"""Number of rows that must show the same offset: a single one may be a coincidence."""
 
 
 def zone_findings(config: Config, ahead_s: Sequence[float]) -> list[CheckFinding]:

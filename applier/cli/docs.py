@@ -16,7 +16,7 @@ DIRECTORY: Final = "docs"
 SUFFIX: Final = ".md"
 EXAMPLES: Final = "docs/examples"
 BESIDE: Final = {"readme": "README.md", "changelog": "CHANGELOG.md"}
-"""Pages that do not lie in ``docs/``."""
+"""Pages outside of ``docs/``."""
 FENCE: Final = "```"
 HEADING: Final = re.compile(r"(#{1,6}) +(.+?) *#* *$")
 NEAREST: Final = 3

@@ -26,7 +26,7 @@ class Role(StrEnum):
 
 
 class _Text(NamedTuple):
-    """The file of a role; ``user`` returns its name in the configuration, '' where that does not say it."""
+    """The file of a role; ``user`` returns its name in the configuration, '' if it is not configured."""
 
     file: str
     user: Callable[[Config], str]

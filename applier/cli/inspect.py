@@ -147,7 +147,7 @@ DATE_LENGTH: Final = len("2025-01-01 ")
 
 @dataclass(slots=True)
 class EventTable:
-    """Makes the lines, one event after the other. ``width``: of the terminal; None: the output is no terminal and is never cut."""
+    """Makes the lines, one event after the other. ``width``: of the terminal; None: the output is not a terminal and is never cut."""
 
     width: int | None = None
     position_width: int = 0
@@ -262,7 +262,7 @@ class ShownEvents:
         return not (self.table is None and not self.keys and self.ts is None and self.since is None and self.until is None)
 
     def _may_be(self, error: ProtocolError | NeedsOperator) -> bool:
-        """Whether a record that cannot be read may be one of them, as far as is known of it."""
+        """Whether a record that cannot be read may be one of them, by what is known of it."""
         schema, table, ts = (error.facts.get(name) for name in ("schema", "table", "commit_ts"))
         is_named = schema is None or self.table is None or TableName(schema, table or "").fold() == self.table.fold()
         return is_named and (ts is None or self._is_at(Ts(ts)))

@@ -92,7 +92,7 @@ LAYOUTS: Final = (
 def stream_lines(streams: Sequence[StreamSummary], timeline: Timeline, width: int | None, *, shows_all: bool = False) -> list[Line]:
     """Return a heading and a line per stream, at most ``width`` characters each (None: as wide as they are).
 
-    Of many streams the ones that are furthest behind are shown, and what the others have in common.
+    Of many streams, show the ones with the greatest lag, and a summary of the others.
     """
     shown = streams if shows_all or len(streams) <= MOST else sorted(sorted(streams, key=_urgency)[:MOST], key=lambda each: each.stream)
     columns, cells, widths = _fitting(shown, timeline, width)

@@ -228,7 +228,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 def compared_tables(settings: Config, rules: Sequence[str]) -> ComparedTables:
-    """Return which tables are compared: the replica's tables, as far as ``--tables`` names them."""
+    """Return which tables are compared: the replica's tables, limited to the ones in ``--tables``."""
     selection = settings.source.selection()
     try:
         wanted = TableFilter.parse(rules)

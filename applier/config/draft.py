@@ -123,5 +123,5 @@ class ConfigDraft:
 
 
 def _quoted(value: str) -> str:
-    """Write a text as TOML does: as JSON, of which TOML's basic strings take every escape but surrogate pairs."""
+    """Write a text as TOML does: as JSON, whose escapes TOML's basic strings accept, except surrogate pairs."""
     return json.dumps(value, ensure_ascii=False)

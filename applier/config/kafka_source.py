@@ -53,7 +53,7 @@ def _checked(value: str, which: str) -> str:
 
 
 def ambiguous_years(zone: str) -> tuple[int, int] | None:
-    """Return the first and last year, as far as TIMESTAMP reaches, in which an hour comes twice in the zone; None if there is none."""
+    """Return the first and last year, within the range of TIMESTAMP, in which an hour comes twice in the zone; None if there is none."""
     if zone == "UTC" or ZONE_OFFSET.fullmatch(zone):
         return None
     info, day = ZoneInfo(zone), datetime(1970, 1, 1, tzinfo=UTC)
@@ -168,7 +168,7 @@ class KafkaSourceConfig(SelectedSource):
     """The changefeed's rule for partitions; needed for ``sink.consistency = "row"`` only."""
     claim_check: ClaimCheckConfig = ClaimCheckConfig()
     upstream: SecretStr | None = None
-    """Upstream's TiDB: rows of which the topic has the handle key only are read there."""
+    """Upstream's TiDB: rows that the topic has only by their handle key are read there."""
     upstream_password: SecretStr | None = None
     """Upstream's password. Prefer the environment or a file."""
     upstream_password_file: SecretFile | None = None

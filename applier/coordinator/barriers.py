@@ -228,7 +228,7 @@ def _undecidable(why: str, ddls: Mapping[DdlIdentity, DdlEvent], keys: Iterable[
 MAX_SPELLINGS: Final = 3
 """Texts of one DDL whose identity is kept: an upgraded producer writes some differently."""
 MOST_BEHIND: Final = 100
-"""DDLs behind the next one that segments know of: as many slices are written, one file each, by each task that divides rows."""
+"""DDLs after the next one that segments know of: as many slices are written, one file each, by each task that divides rows."""
 ALWAYS_KEPT: Final = 1_000
 """Identities that are kept however few DDLs wait: copies on other partitions arrive after their DDL has run."""
 
@@ -268,7 +268,7 @@ class Barriers:
     def admit(self, stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> DdlIdentity | None:
         """Take a DDL in; return its identity, or None if it is part of the dump or the ledger has settled it.
 
-        ``begun_ts`` is the checkpoint, or what it becomes when the open step is confirmed. NeedsOperator if the DDL lies below it.
+        ``begun_ts`` is the checkpoint, or what it becomes when the open step is confirmed. NeedsOperator if the DDL is below it.
         """
         if is_in_dump(arrival.ddl.commit_ts, self._start_ts):
             return None

@@ -1,4 +1,7 @@
-"""The cached ranges, by the listeners' reports. The rows are on the executors; nothing here is per row. What lies where: ``Sweep``."""
+"""The cached ranges, by the listeners' reports. The rows are on the executors; nothing here is per row.
+
+``Sweep`` tells which ranges have rows of a segment.
+"""
 
 from bisect import bisect_left, insort
 from collections import Counter
@@ -100,7 +103,7 @@ class OpenRange:
         return self._open
 
     def rows_between(self, after_ts: Ts, upto_ts: Ts) -> int:
-        """Return how many rows can lie in a segment, at most."""
+        """Return the most rows that a segment can have."""
         report = self.report
         if lies_in_segment(report.min_ts, report.max_ts, after_ts, upto_ts):
             return report.rows
@@ -118,7 +121,7 @@ class OpenRange:
         return most - self._counted(after_ts)
 
     def rows_at(self, ts: Ts) -> int:
-        """Return how many rows can lie at exactly ``ts``, at most."""
+        """Return the most rows that can have exactly the timestamp ``ts``."""
         return self.rows_between(Ts(ts - 1), ts)
 
     def counts(self, after_ts: Ts) -> Iterator[RowCount]:
@@ -160,7 +163,7 @@ class Sweep:
         self._reached_ts = BEFORE_ALL
 
     def has_rows(self, after_ts: Ts, upto_ts: Ts) -> bool:
-        """Whether any row may lie in a segment."""
+        """Whether any row may be in a segment."""
         # Range by range, as in ``_counted``: a DDL far ahead must not open all that lies before it.
         opened = self._opened(after_ts, after_ts)
         while True:

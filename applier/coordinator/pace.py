@@ -107,7 +107,7 @@ SHRINKING: Final = 8
 """How many times smaller the records of the next range are assumed to be, at most."""
 
 HURRY: Final = 8.0
-"""How many times as much is read of a stream whose last range brought no promise: the next one may lie behind millions of rows."""
+"""How many times as much is read of a stream whose last range brought no promise: the next one may come after millions of rows."""
 
 MOST_PER_TS: Final = 1e6
 """Records per unit of a timestamp at most: what is read is bounded in bytes anyway."""
@@ -121,14 +121,14 @@ class Course:
     def __init__(self, *, counts_bytes: bool = False) -> None:
         self.bytes_per_record, self._least = (GUESS_OF_BYTE, LEAST_PER_BYTE) if counts_bytes else (float(GUESS), float(LEAST_PER_RECORD))
         self.first_ts = NO_TS
-        """ts of the first event that was read: the checkpoint may lie years below it."""
+        """ts of the first event that was read: the checkpoint may be years before it."""
         self._reached_ts = self._resolved_ts = NO_TS
         self._records = self._passed = 0.0
         self._hurry = 1.0
 
     @property
     def bytes_per_ts(self) -> float:
-        """Bytes per unit of a timestamp, more if the stream is behind its promises; 0 until events of two times were seen."""
+        """Bytes per unit of a timestamp, more if the stream's rows lag behind its promises; 0 until events of two times were seen."""
         per_ts = min(self._records * self._hurry / self._passed, MOST_PER_TS) if self._passed else 0.0
         return per_ts * self.bytes_per_record
 

@@ -258,7 +258,7 @@ class ReadAhead:
         return state.stream in ahead and state.stream not in self._streams.applied
 
     def _has_little(self, state: StreamState) -> bool:
-        """Whether a stream with many ranges would get another small one. So it is read less often, the longer W stands still."""
+        """Whether a stream with many ranges would get another small one. So it is read less often, the longer W does not move."""
         return self.merges.has_many(state.stream) and LARGER * state.unplanned < state.kept
 
     def has_read(self, ends: Mapping[Stream, Offset]) -> bool:

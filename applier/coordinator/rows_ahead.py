@@ -6,7 +6,7 @@ does; the row's key has no other stream (``PartitionChange``, the declared dispa
 stream says how far it is: rows of such tables up to there are in the sink. A segment excludes them, and writes all others.
 
 After a change of the partition set a key may have two streams. An earlier version from one would be written over a later one from the
-other, which counts as written; and a replay of the later one may lie below A by then. So from there on no row counts as written
+other, which counts as written; and a replay of the later one may be below A by then. So after that, no row counts as written
 (``ForgetRows``): those since A are written again. The first thing to be seen of a change may be such an earlier version: a replay behind
 what its stream has promised (``_may_step_back``).
 

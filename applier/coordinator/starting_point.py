@@ -33,7 +33,7 @@ class StartingPoint:
     settled: frozenset[DdlIdentity] = frozenset()
     """Identities of the ledger at or above checkpoint_ts, done and skipped. Intents are settled before a stream is read."""
     ddl_touched_at_checkpoint: frozenset[FoldedName] | None = frozenset()
-    """Names that the ledger's DDLs at checkpoint_ts touched; a schema stands as (schema, ''); None: everything."""
+    """Names that the ledger's DDLs at checkpoint_ts touched; a schema is given as (schema, ''); None: everything."""
     ahead_tables: frozenset[FoldedName] = frozenset()
     """Tables whose rows are in the sink up to their stream's applied_ts."""
 
@@ -45,7 +45,7 @@ def streams_that_begin_late(listing: Listing, positions: Iterable[Stream]) -> li
 
 
 def check_beginning(late: Iterable[Stream], listing: Listing, start_ts: Ts, holds_all_since: Callable[[Stream, Offset, Ts], bool]) -> None:
-    """Refuse a stream of which something after ``start_ts`` may have expired; ``holds_all_since`` is the source's. NeedsOperator."""
+    """Refuse a stream if records after ``start_ts`` may have expired; ``holds_all_since`` is the source's. NeedsOperator."""
     for stream in late:
         earliest = listing.extents[stream].earliest
         # Without a dump (start_ts 0) every record since the first one is needed, whatever its time.

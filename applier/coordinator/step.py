@@ -14,7 +14,7 @@ from applier.model.segment import RowWindow, SegmentWindow
 class Segment:
     """The cached rows of a window. It can be prepared before it is its turn; its step then has an equal one.
 
-    ``ranges`` are those whose rows may lie inside; empty: no job, only progress. ``tables`` are the tables that may have rows in it, one
+    ``ranges`` are those whose rows may be inside; empty: no job, only progress. ``tables`` are the tables that may have rows in it, one
     entry per table and reported handle key over all ranges. ``rows``: how many it has at most, before compaction.
     """
 
@@ -34,7 +34,7 @@ class ApplySegment:
     segment: Segment
     positions: dict[Stream, StreamPosition]
     later: tuple[Ts, ...] = ()
-    """The commit_ts of the next DDLs behind the one at the segment's end, as far as they are known: segments will end there."""
+    """The commit_ts of the known DDLs after the one at the segment's end: segments will end there."""
 
     @property
     def window(self) -> SegmentWindow:

@@ -57,7 +57,7 @@ class CheckpointGroup:
         return found
 
     def segment_applied(self, reports: int, *, moves: bool) -> None:
-        """Know the rows of the first ``reports`` ranges as applied. ``moves``: the checkpoint leaves the group behind."""
+        """Record the rows of the first ``reports`` ranges as applied. ``moves``: the checkpoint passes the group."""
         if moves:
             self.settled_tables = frozenset()
         self._reports = reports
@@ -96,7 +96,7 @@ class Segments:
         return self.group.has_latecomer(self._cache, checkpoint_ts)
 
     def has_rows(self, after_ts: Ts, upto_ts: Ts) -> bool:
-        """Whether a segment was cut, or any cached row may lie between two timestamps."""
+        """Whether a segment was cut, or any cached row may be between two timestamps."""
         return bool(self._ahead) or self._cache.ahead.has_rows(after_ts, upto_ts)
 
     def cut_ahead(self, begun_ts: Ts, upto_ts: Ts, most_rows: int, at_least: int) -> tuple[Segment, ...]:
@@ -133,7 +133,7 @@ class Segments:
     def make(self, after_ts: Ts, upto_ts: Ts, *, again: bool, later: tuple[Ts, ...] = ()) -> ApplySegment:
         """Make the step of the first segment that was cut, or of one that begins at ``after_ts`` and ends at ``upto_ts`` or before.
 
-        ``later``: where those behind ``upto_ts`` end.
+        ``later``: where those after ``upto_ts`` end.
         """
         if not self._ahead:
             self._cut(after_ts, upto_ts)
@@ -147,7 +147,7 @@ class Segments:
         return ApplySegment(segment=segment, positions=self._streams.positions(end_ts), later=later if end_ts == upto_ts else ())
 
     def applied(self, *, moves: bool) -> None:
-        """Know the segment of the last step as durable. ``moves``: the checkpoint leaves the group behind."""
+        """Record the segment of the last step as durable. ``moves``: the checkpoint passes the group."""
         self._release(self._ahead.popleft())
         self.group.segment_applied(self._reports, moves=moves)
 
@@ -257,7 +257,7 @@ class StepChoice:
         return barrier, watermark if barrier is None else barrier
 
     def cut_ahead(self, begun_ts: Ts, most_rows: int, at_least: int, between_ddls: int) -> tuple[Segment, ...]:
-        """Cut segments ahead, up to the next DDL: what lies after it is rendered by the catalogue that it leaves.
+        """Cut segments ahead, up to the next DDL: the rows after it are rendered with the catalogue as it is then.
 
         ``between_ddls``: what ``at_least`` is where another DDL follows the next one.
         """

@@ -52,7 +52,7 @@ class StoredOffset:
 
     def __init__(self, start: Offset) -> None:
         self.passed = start
-        """No restart reads what lies before it."""
+        """No restart reads records before it."""
         self._held: deque[ResumePoints] = deque()
         self._ddls: deque[_HeldDdls] = deque()
 
@@ -150,7 +150,7 @@ class StreamStatus:
     missing: int = 0
     """How many offsets that were read held no record."""
     unread: int = 0
-    """How many records lie between ``read_offset`` and the end; 0 where offsets count none."""
+    """How many records are between ``read_offset`` and the end; 0 where offsets count none."""
     is_promised_by_reading: bool = False
     """Whether what was read is promised thereby: no promise is missing where it is read to its end."""
     applied_ts: Ts = NO_TS
@@ -239,17 +239,17 @@ class StreamState:
 
     @property
     def unread(self) -> int:
-        """How many records lie between what was read and the end; 0 where offsets count none."""
+        """How many records are between what was read and the end; 0 where offsets count none."""
         return 0 if self.cuts.are_given else self.end - self.prefix
 
     @property
     def kept(self) -> int:
-        """How many offsets lie between the durable position and what was read."""
+        """How many offsets are between the durable position and what was read."""
         return self.prefix - self._stored.passed
 
     @property
     def unplanned(self) -> int:
-        """How many records lie between what was planned and the end; of a source that names cuts, what they count."""
+        """How many records are between what was planned and the end; of a source that names cuts, what they count."""
         return self.cuts.left(self.planned)
 
     @property
@@ -346,7 +346,7 @@ class StreamState:
     def position(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None = None) -> StreamPosition:
         """Return what is stored of the stream at ``checkpoint_ts``: the first record of the prefix that still matters, or the prefix's end.
 
-        ``pending`` are the DDLs that are not settled, of which ``done`` counts as settled.
+        ``pending`` are the DDLs that are not settled; ``done`` counts as settled.
         """
         # Of many streams a step changes few: the others answer as they did the last time.
         known = self._known

@@ -50,7 +50,7 @@ def check_excluded(stream: Stream, extent: PartitionExtent) -> None:
 def check_known(stream: Stream, extent: PartitionExtent, next_offset: Offset, seen_end: Offset) -> None:
     """Check that the next records of a stream are still there, and that the stream is the one that was read before.
 
-    ``seen_end`` is the end that an earlier list has shown: if it steps back, what lay between is gone, and would be waited for.
+    ``seen_end`` is the end that an earlier list has shown: if it steps back, the records between are gone, and the run would wait for them.
     """
     if next_offset < extent.earliest:
         raise _stop(

@@ -1,6 +1,6 @@
-"""Finds the files that the applier carries beside its code: ``sql/``, ``migrations/``, ``docs/``, the README and the changelog.
+"""Finds the files that the applier ships with its code: ``sql/``, ``migrations/``, ``docs/``, the README and the changelog.
 
-An installed package and the zip for Spark hold them as ``applier/_data/…``; in a checkout they lie at the repository's root. A file of
+An installed package and the zip for Spark hold them as ``applier/_data/…``; in a checkout they are at the repository's root. A file of
 ``sql/`` has named statements: one begins with ``-- name: purpose`` and ends with ``;``.
 """
 
@@ -31,7 +31,7 @@ def names(directory: str, suffix: str) -> list[str]:
 
 @contextmanager
 def path(name: str) -> Iterator[Path]:
-    """Give a carried directory such as ``migrations`` as a real path: unpacked, for the time of the block, if it lies in a zip."""
+    """Give a carried directory such as ``migrations`` as a real path: unpacked, for the time of the block, if it is in a zip."""
     found = _find(name)
     if isinstance(found, Path):
         yield found

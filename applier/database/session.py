@@ -1,7 +1,7 @@
 """A session that never becomes another one.
 
 SQLAlchemy replaces a connection that it takes for lost: the next statement runs on a new one, which lacks what the old one had (a
-replica's lock, a registered token, the variables of the session, an open transaction, a snapshot). Every spot where it does that
+replica's lock, a registered token, the variables of the session, an open transaction, a snapshot). Each code path that does so
 begins with a connection that was invalidated: by an error that its dialect calls a disconnect, or by ``Connection.invalidate``. Neither
 happens here. A session that is lost stays the session that it was, and each further use of it is an error of the driver.
 
@@ -82,7 +82,7 @@ class SingleSession(Connection):
     """
 
     def end(self) -> None:
-        """Cut the driver's connection off, without a word to the server; whatever is sent afterwards is an error of the driver."""
+        """Cut the driver's connection without telling the server; whatever is sent afterwards is an error of the driver."""
         raise NotImplementedError
 
     def invalidate(self, exception: BaseException | None = None) -> None:
@@ -98,7 +98,7 @@ class SingleSession(Connection):
 
 
 def never_replace(engine: Engine) -> None:
-    """Have SQLAlchemy take no error of a ``SingleSession`` for a reason to open another connection."""
+    """Keep SQLAlchemy from opening another connection after an error of a ``SingleSession``."""
     # Asked first, also about the ROLLBACK that SQLAlchemy may send while it handles an error: an event alone comes too late for that.
     engine.dialect.is_disconnect = _never  # type: ignore[method-assign, assignment]
     event.listen(engine, "handle_error", _keep)

@@ -36,7 +36,7 @@ def extent_of(options: BinlogOptions) -> LogExtent:
 
 
 def fixed_range(options: BinlogOptions, log: LogExtent) -> RangeId:
-    """Return what lies from ``start`` to ``end``. ConfigError, SourceError (retention)."""
+    """Return the range from ``start`` to ``end``. ConfigError, SourceError (retention)."""
     start = place_of("start", options.start, options.kit, log)
     end = place_of("end", options.end, options.kit, log)
     return RangeId(log.stream, start, max(start, end))

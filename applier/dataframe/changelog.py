@@ -158,7 +158,7 @@ def columns_of(positions: PositionColumns) -> tuple[tuple[str, str], ...]:
 
 
 def table_columns_of(schema: StructType, positions: PositionColumns) -> StructType | None:
-    """Return the columns of the table in a schema; None if its images are JSON. ValueError if it is no schema of the changelog."""
+    """Return the columns of the table in a schema; None if its images are JSON. ValueError if it is not a schema of the changelog."""
     names = [name for name, _ in columns_of(positions)]
     if schema.fieldNames() != names:
         raise ValueError(f"the columns are not {', '.join(names)}")

@@ -1,6 +1,6 @@
 """From values of the decoder to values of Spark's types. A value that does not fit is an error, never a NULL.
 
-The type of a column is that of Spark's JDBC source for MySQL, as far as the Open Protocol shows it: the wire has the kind of a type and
+The type of a column is that of Spark's JDBC source for MySQL, where the Open Protocol shows it: the wire has the kind of a type and
 whether it is unsigned or binary, and no lengths. The scale of a DECIMAL is that of its values.
 """
 

@@ -70,7 +70,7 @@ def check_topics(document: Mapping[str, Any], ids: Mapping[str, str], extents: M
 
 
 def ranges_between(start: Mapping[str, Any], end: Mapping[str, Any]) -> list[RangeId]:
-    """Return what lies between two positions: always the same, whenever it is asked."""
+    """Return the events between two positions: always the same, whenever it is asked."""
     begun = offsets_in(end, "first") | offsets_in(start)
     return [RangeId(stream, begun[stream], offset) for stream, offset in offsets_in(end).items() if begun[stream] < offset]
 
@@ -124,7 +124,7 @@ def begin_offsets(options: ChangelogOptions, source: Source, extents: Mapping[St
 
 
 def divided(ranges: Collection[RangeId], at_most: int) -> Iterator[RangeId]:
-    """Yield the ranges in pieces of ``at_most`` offsets; nothing of an empty one."""
+    """Yield the ranges in pieces of ``at_most`` offsets; nothing for an empty one."""
     for stream, start, end in ranges:
         for at in range(start, end, at_most):
             yield RangeId(stream, Offset(at), Offset(min(at + at_most, end)))

@@ -40,7 +40,7 @@ MARIADB_COLLATIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Collations of MySQL 8 and what MariaDB from 10.10 on has instead: the same rules of case, accents and trailing spaces (NO PAD).
 
-Not the same for every text. MySQL's are of Unicode 9, which knows nothing of later characters and keeps them apart. MariaDB's are of
+Not the same for every text. MySQL's follow Unicode 9, which does not have later characters and keeps them apart. MariaDB's are of
 Unicode 14, under which such a character may equal an older one (U+1FBF0 is a digit 0). So they do not explain a unique key in the table
 check. Collations of single languages (``utf8mb4_de_pb_0900_ai_ci``) have no counterpart.
 """
@@ -283,7 +283,7 @@ def _column_edits(query: str, target: Target) -> Iterator[Edit]:
 
 
 def _types(tree: Tree) -> Iterator[Span]:
-    """Yield where the type of each column stands, and where the column ends."""
+    """Yield the position of each column's type, and the column's end."""
     for element in tree.elements:
         if element.kind is ElementKind.COLUMN and element.body <= element.span[1]:
             yield element.body, element.span[1]

@@ -1,4 +1,4 @@
-"""Which texts a character set holds, as far as that is certain: what it lacks becomes a question mark upstream, or the DDL fails. Pure.
+"""Which texts a character set certainly holds: what it lacks becomes a question mark upstream, or the DDL fails. Pure.
 
 The tables of MySQL and MariaDB were compared with Python's (``mysql/charset_text.py``). Where they differ, only ASCII is certain.
 
@@ -134,7 +134,7 @@ def _completed(tokens: list[Token], defaults: Mapping[str, str]) -> Iterator[Edi
 
 
 def _is_binary(tokens: list[Token]) -> bool:
-    """Return whether BINARY stands before or after a charset: that is its binary collation already."""
+    """Return whether BINARY comes before or after a charset: that is its binary collation already."""
     charsets = {token.end for token in charset_names(tokens)}
     return any(
         (before.end in charsets and token.keyword == "BINARY")
@@ -164,7 +164,7 @@ MOST_KEY_BYTES: Final = 3072
 """Of an index of InnoDB, and by default of TiDB."""
 _BYTES: Final = 4
 _OTHER_BYTES: Final = 32
-"""At least what a part of an index takes that is no text: the widest is a DECIMAL."""
+"""The least bytes of an index part that is not text: the widest is a DECIMAL."""
 
 
 def with_latin1_as_utf8(query: str) -> str:
@@ -288,7 +288,7 @@ def _elements(tree: Tree) -> Iterator[Element]:
 
 
 def _columns(tree: Tree, elements: Sequence[Element]) -> Iterator[tuple[str, _Column]]:
-    """Yield the columns of latin1, as far as the statement says what they are."""
+    """Yield the columns of latin1, where the statement says what they are."""
     options = tree.node.options if isinstance(tree.node, CreateTableStatement) else (0, -1)
     by_default = any(_plain(name) == LATIN1 for name in charset_names(tree.tokens[options[0] : options[1] + 1]))
     for element in elements:

@@ -11,8 +11,8 @@ not with a cursor: what it yields are positions to edit, and a clause that is no
 
 Rewrites the clauses of a definition: what upstream ignored does not reach the sink, every other byte stays. Pure.
 
-The tree says where which clauses may stand; the table in ``clause.py`` says what becomes of each. A statement that is no definition, or
-cannot be read, stays as it is: the server accepts or refuses it.
+The tree says where which clauses may stand; the table in ``clause.py`` says what becomes of each. A statement that is not a definition,
+or cannot be read, stays unchanged: the server accepts or refuses it.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ from applier.ddl.tree import (
 
 
 class ClauseScope(StrEnum):
-    """Where a clause stands."""
+    """The position of a clause."""
 
     TABLE = "option of a table"
     COLUMN = "option of a column"
@@ -326,7 +326,7 @@ class ClauseReader:
         return first
 
     def _end(self, extent: Extent, at: int, last: int) -> int | None:
-        """Return the last token of a clause whose words end at ``at``; None: it is no clause after all."""
+        """Return the last token of a clause whose words end at ``at``; None: it is not a clause."""
         has_group = self.word(at + 1) == "("
         match extent:
             case Extent.WORDS:

@@ -139,7 +139,7 @@ class ColumnType:
         return _TEXT_BYTES.get(self.base) or _BLOB_BYTES.get(self.base)
 
     def as_binary(self) -> "ColumnType":
-        """Return the type that ``CHARACTER SET binary`` makes of a character type."""
+        """Return the type that a character type becomes with ``CHARACTER SET binary``."""
         return replace(self, base=_TO_BINARY.get(self.base, self.base), charset="")
 
     def __str__(self) -> str:

@@ -133,7 +133,7 @@ def _index(query: str, node: IndexStatement, present: Present) -> Resolved:
 
 
 class _Conditions(NamedTuple):
-    """A statement beside what its table has."""
+    """A statement, and what its table has."""
 
     node: AlterTableStatement
     present: Present

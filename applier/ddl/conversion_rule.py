@@ -26,7 +26,7 @@ class Certainty(StrEnum):
 
 
 class PlainValues(StrEnum):
-    """Values of which each server makes the same, where it does not of others."""
+    """Values that each server converts alike, where others differ."""
 
     IN_RANGE = "numbers that the new type holds"
     SHORT = "values that are not longer than the new type"

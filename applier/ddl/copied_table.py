@@ -1,7 +1,7 @@
 """What a cut-over represents: the ALTER TABLE of the copy that replaces the table. Pure.
 
 gh-ost and pt-online-schema-change make a copy of a table, alter it while it is empty, fill it, and give it the table's name. The rows
-are the same before and after, as far as the ALTER does not change them. So the sink needs the ALTER alone.
+are the same before and after, except what the ALTER changes. So the sink needs the ALTER alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ def with_alters_of_copy(ddl: DdlEvent, copied: CopiedTable) -> DdlEvent:
 
 
 def copied_table(ddl: DdlEvent, past: Iterable[DdlEvent]) -> CopiedTable:
-    """Return what upstream's statements, in their order, have made of the copy of a cut-over. NeedsOperator: they do not say it."""
+    """Return the copy of a cut-over after upstream's statements, in their order. NeedsOperator: they do not tell."""
     if ddl.cut_over is None:
         raise _refused(ddl, "the statement is no cut-over")
     made = _Making(ddl.cut_over)

@@ -105,7 +105,7 @@ def _of_element(element: Element) -> int:
 
 _FULLTEXT: Final = 230
 _INDEX_KINDS: Final[Mapping[str, int]] = {"FULLTEXT": _FULLTEXT, "HYBRID": 231, "VECTOR": 73, "COLUMNAR": 73}
-"""TiDB sends such a statement only where it makes such an index. One that it ignores is no job of its own."""
+"""TiDB sends such a statement only where it makes such an index. One that it ignores is not a job."""
 _OF_TIDB_OPTION: Final[Mapping[str, int]] = {
     "TTL": 65, "TTL_ENABLE": 65, "TTL_JOB_INTERVAL": 65, "SHARD_ROW_ID_BITS": 16, "AUTO_ID_CACHE": 39, "AUTO_RANDOM_BASE": 40,
     "ATTRIBUTES": 49, "CACHE": 57, "NOCACHE": 59, "PLACEMENT": 56,

@@ -99,7 +99,7 @@ def unportable_columns(known: Known) -> list[Unportable]:
 
 
 def computed_otherwise(known: Known) -> list[str]:
-    """List the generated columns of which a table may compute other values than upstream, casefolded."""
+    """List the generated columns for which a table may compute other values than upstream, casefolded."""
     types = _types(known)
     return [name for name, column in known.items() if column.expression and not _is_portable(name, types, known)]
 
@@ -111,7 +111,7 @@ def keyed_virtual(query: str, target: Target, known: Known) -> str:
 
 
 def unknown_values(query: str, target: Target, known: Known) -> str:
-    """Return the STORED column of which the statement changes values in old rows, which only upstream knows; '' if there is none."""
+    """Return the STORED column whose values in old rows the statement changes, which only upstream knows; '' if there is none."""
     tree = parse_or_none(query)
     return "" if tree is None else _Table(tree, target, known).unknown_values()
 
@@ -266,7 +266,7 @@ def makes_unique_of_expression(query: str) -> bool:
 
 
 def without_unportable_uniqueness(query: str, known: Known) -> str:
-    """Return the statement with plain indexes instead of unique ones that the sink may compute otherwise than upstream.
+    """Return the statement with plain indexes instead of unique ones that the sink may compute differently from upstream.
 
     ``known``: the columns of the table before the statement. An index must have upstream's name already.
     """

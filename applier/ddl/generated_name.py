@@ -72,7 +72,7 @@ class TableNames:
 
 
 class Naming(NamedTuple):
-    """The rules of a server: TiDB's, or MySQL's, of which MariaDB's are a part."""
+    """The rules of a server: TiDB's, or MySQL's, which include MariaDB's."""
 
     expression: str
     is_tidb: bool
@@ -119,7 +119,7 @@ class _Key:
 
     @property
     def columns(self) -> Columns:
-        """The whole columns from the first on."""
+        """The leading columns that are whole."""
         whole = takewhile(lambda part: part.column and not part.is_prefix, self.parts)
         return tuple(part.column.casefold() for part in whole)
 
@@ -170,7 +170,7 @@ class _Statement:
             yield Edit(start, start, quoted_name(name) + " ")
 
     def _write_foreign_key(self, element: Element, name: str, index: str) -> Iterator[Edit]:
-        """Write the name of a foreign key. ``index``: what stands before it in the list, '' or the definition of its index."""
+        """Write the name of a foreign key. ``index``: the text before it in the list, '' or the definition of its index."""
         first = self._tree.tokens[element.span[0]]
         if element.constraint is None and first.keyword != "CONSTRAINT":
             index += f"CONSTRAINT {quoted_name(name)} "
@@ -296,7 +296,7 @@ class _AlterTable(_Statement):
 
 
 def _columns_and_added(node: AlterTableStatement) -> Iterator[tuple[Element, str]]:
-    """Yield what an ALTER TABLE adds, and the columns that it defines again; with what stands between two things that are added."""
+    """Yield what an ALTER TABLE adds, and the columns that it defines again; with the separator between two added elements."""
     for clause in node.clauses:
         if clause.kind in {ClauseKind.MODIFY, ClauseKind.CHANGE}:
             name = clause.new_name or clause.name
@@ -520,7 +520,7 @@ class TableHistory:
 
 
 class Past:
-    """Statements in the order in which they ran, and what they have made of tables. Not thread-safe.
+    """Statements in the order in which they ran, and their effect on tables. Not thread-safe.
 
     A table's history is kept, and continues with the statements that were added since. A replica may have ten thousand statements about one
     table, and asks before each that is about an index.
@@ -534,13 +534,13 @@ class Past:
         self._known: dict[FoldedName, tuple[int, TableHistory]] = {}
 
     def add(self, past: PastDdl) -> None:
-        """Take in a statement that ran behind all others."""
+        """Add a statement that ran after all others."""
         for name in (None,) if past.touches is None else past.touches:
             self._about[name].append(len(self._all))
         self._all.append(past)
 
     def history(self, name: FoldedName, later: Sequence[PastDdl] = ()) -> TableHistory:
-        """Return what the statements have made of the table that is now called ``name``.
+        """Return the statements' effect on the table that is now called ``name``.
 
         ``later``: some that ran after them, and are not kept.
         """
@@ -565,7 +565,7 @@ class Past:
     def _of_table(self, name: FoldedName) -> tuple[list[PastDdl], TableHistory]:
         """Return the statements that have changed the table since a history of it that is known, and that history.
 
-        Nothing is known behind its creation; statements of the table that it was made LIKE come first.
+        Nothing is known before its creation; statements of the table that it was made LIKE come first.
         """
         found = list[PastDdl]()
         end = len(self._all)

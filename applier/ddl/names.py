@@ -1,6 +1,6 @@
 """What is known of a DDL's statement: its kind, and the names in it by role: the tables it needs, creates, drops, renames, mentions. Pure.
 
-Names come from the tree of the statement. The tables that a query names (``QueryTables``) come from a grammar of table references, of which
+Names come from the tree of the statement. The tables that a query names (``QueryTables``) come from a grammar of table references, in which
 expressions are read for their subqueries only:
 
     query    [WITH [RECURSIVE] name [(columns)] AS (query), …] term [UNION | EXCEPT | INTERSECT [ALL | DISTINCT] term] …
@@ -49,7 +49,7 @@ from applier.model.events import DdlEvent, TableName
 
 
 class DdlKind(StrEnum):
-    """What a statement does, as far as names are concerned."""
+    """What a statement does to names."""
 
     CREATE_SCHEMA = "create_schema"
     ALTER_SCHEMA = "alter_schema"
@@ -129,7 +129,7 @@ _JOINS: Final = frozenset({"JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "NATURAL",
 _CONDITIONS: Final = frozenset({"ON", "USING"})
 _HINTS: Final = frozenset({"USE", "FORCE", "IGNORE"})
 _AFTER_FACTOR: Final = _CLAUSES | _JOINS | _CONDITIONS | _HINTS | {*_OPERATORS, "AS", "PARTITION", "FROM", "WITH", "SELECT", "SET"}
-"""What may follow a table, and is no alias."""
+"""What may follow a table and is not an alias."""
 _MISPLACED: Final = frozenset({"SELECT", "FROM", "JOIN", "STRAIGHT_JOIN", "TABLE"})
 """They do not be in an expression. FROM does, in the parenthesis of a function: TRIM('x' FROM a)."""
 
@@ -137,12 +137,12 @@ _MISPLACED: Final = frozenset({"SELECT", "FROM", "JOIN", "STRAIGHT_JOIN", "TABLE
 class QueryTables:
     """The positions where a query names tables, in the order of the text.
 
-    ``parts``: the names that it gives to queries of its own. ``words``: names behind a FROM that are no tables; the first readers took
+    ``parts``: the names that it gives to queries of its own. ``words``: names after a FROM that are not tables; the first readers took
     them for some, and identities of that time have them.
     """
 
     def __init__(self, query: Cursor, default_schema: str, *, is_list: bool = False) -> None:
-        """Read the query; DdlSyntaxError if it is not understood. ``is_list``: read references only, up to what is no part of them."""
+        """Read the query; DdlSyntaxError if it is not understood. ``is_list``: read references only, to their end."""
         self._default_schema = default_schema
         self.sites: list[Site] = []
         self.parts: list[str] = []
@@ -499,7 +499,7 @@ class _Names:
         return found
 
     def _of_tables(self, node: IndexStatement | DropTablesStatement | RenameTablesStatement | TruncateTableStatement) -> DdlStatement:
-        """Read a statement that names tables and nothing beside them."""
+        """Read a statement that names only tables."""
         match node:
             case IndexStatement():
                 kind = DdlKind.CREATE_INDEX if node.is_create else DdlKind.DROP_INDEX

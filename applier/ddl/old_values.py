@@ -1,4 +1,4 @@
-"""What a DDL makes of the values in old rows, as far as that is not the same on every server: questions for a sink to answer. Pure.
+"""How a DDL converts the values in old rows, where servers differ: questions for a sink to answer. Pure.
 
 Upstream has made something of its rows, and the stream does not say what. So a sink asks its rows whether the question matters, before
 anything has changed: a column without values, or with plain ones, is converted; anything else stops.
@@ -190,7 +190,7 @@ OLD_TIMESTAMPS: Final = ("explicit_defaults_for_timestamp", "OFF")
 """The session's variable (``DdlEvent.session``) of an ALTER TABLE whose TIMESTAMP columns get what the whole table decides."""
 
 _OPTIONS: Final = frozenset({"COLUMN_FORMAT", "STORAGE", "SET"})
-"""DEFAULT after them is no value."""
+"""DEFAULT after them is not a value."""
 
 
 def own_values(query: str, columns: Callable[[], Columns]) -> str:

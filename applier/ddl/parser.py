@@ -110,7 +110,7 @@ def _read_index(part: Cursor, span: Span, constraint: Token | None) -> Element:
 
 
 def _name_before_columns(part: Cursor) -> Token | None:
-    """Take the name of an index. TYPE is no reserved word: in ``INDEX type (a)`` it is the name, in ``INDEX TYPE BTREE (a)`` it is not."""
+    """Take the name of an index. TYPE is not reserved: ``INDEX type (a)`` has it as name, ``INDEX TYPE BTREE (a)`` has no name."""
     if part.is_at_name() and part.keyword() != "USING" and part.keyword(1) in {"(", "USING", "TYPE"}:
         return part.name_token()
     return None
@@ -352,7 +352,7 @@ def _create(cursor: Cursor) -> Node:
 
 
 def _create_options(cursor: Cursor) -> set[str]:
-    """Take what stands between CREATE and the kind of object."""
+    """Read the words between CREATE and the kind of object."""
     options = set[str]()
     while option := cursor.accept_any("ALGORITHM", "DEFINER", "SQL", "GLOBAL", "TEMPORARY", *_INDEX_KINDS):
         if option in {"ALGORITHM", "DEFINER"}:

@@ -1,4 +1,4 @@
-"""Expressions that every database of a sink computes as upstream does: one list, of which all sinks ask.
+"""Expressions that every database of a sink computes as upstream does: one list for all sinks.
 
 A generated column or a functional index is computed by the sink itself, so nothing would correct a wrong value. What is not on the list is
 not portable: text functions (case folding, collations), JSON (formats of numbers and objects), division, functions of dates and times,

@@ -2,7 +2,7 @@
 
 A key that cannot be followed stays: it is better to name one that was dropped than to miss one.
 
-The unique and primary keys that a statement makes, as far as its text names their columns.
+The unique and primary keys that a statement makes, where its text names their columns.
 
 The indexes and keys that a statement is about by name, and whether it names some that it must find. Pure.
 """
@@ -170,7 +170,7 @@ _NAMED = frozenset({ElementKind.INDEX, ElementKind.FOREIGN_KEY})
 def found_by_name(query: str, *, is_of_log: bool = False) -> list[str]:
     """Return the indexes that the statement drops, renames or hides, and that its table must have.
 
-    ``is_of_log``: it comes from a binlog, where a statement stands that has not found what its IF EXISTS asks about.
+    ``is_of_log``: it comes from a binlog, which also holds statements whose IF EXISTS found nothing.
     """
     tree = parse_or_none(query)
     if tree is None:

@@ -1,7 +1,7 @@
 """A table's definition as MySQL means it: read from a statement, and changed by one ALTER, clause by clause. Pure.
 
 Columns are objects, so that indexes follow a renamed column and two columns may exchange their names in one statement.
-References name the columns as they were before the statement, or, where there is no such column, as the statement made them.
+References name the columns as they were before the statement, or, without such a column, as the statement made them.
 
 The definition is read from a CREATE TABLE, and index elements also from ALTER TABLE. Strict: an unknown clause, or one that is known in
 part only, stops. ``DefinedColumn`` is not strict: of a column with an unknown option it still has the type and the generation clause.
@@ -51,7 +51,7 @@ class DefaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """A DEFAULT clause: ``text`` in MySQL's words; ``DEFAULT NULL`` is no default."""
+    """A DEFAULT clause: ``text`` in MySQL's words; ``DEFAULT NULL`` does not count as a default."""
 
     kind: DefaultKind
     text: str
@@ -268,7 +268,7 @@ def with_charset(column: ColumnType, charset: str) -> ColumnType:
 
 
 def converted_text(column: ColumnType, charset: str) -> ColumnType:
-    """Return what CONVERT TO CHARACTER SET makes of a text type: a TEXT of another character set grows, so that each value still fits."""
+    """Return what a text type becomes by CONVERT TO CHARACTER SET: a TEXT of another character set grows, so that each value still fits."""
     new = with_charset(column, charset)
     grows = column.charset != "" and new.family is TypeFamily.CHARACTER and new.charset == ""
     return replace(new, base=_LARGER_TEXT.get(new.base, new.base)) if grows else new
@@ -627,7 +627,7 @@ class TableDraft:
         self._existing_index(old).name = new
 
     def add_primary_key(self, parts: tuple[IndexPart, ...]) -> None:
-        """Add the primary key; its columns are NOT NULL from then on, also without it."""
+        """Add the primary key; its columns stay NOT NULL, also without it."""
         if self._primary.parts:
             raise self._misfit("the sink's table has a primary key already", PRIMARY)
         self._primary = self._draft_index(IndexDefinition(PRIMARY, parts, unique=True))
@@ -1032,7 +1032,7 @@ _REDEFINING: Final = frozenset({ClauseKind.MODIFY, ClauseKind.CHANGE})
 class DefinedColumn:
     """A column that a statement adds or redefines. ``type`` is None if it cannot be read.
 
-    ``formerly``: its name before, '' if the statement adds it. ``generation``: where the clause stands, None for an ordinary column.
+    ``formerly``: its name before, '' if the statement adds it. ``generation``: the position of the clause, None for an ordinary column.
     """
 
     name: str

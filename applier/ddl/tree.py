@@ -322,7 +322,7 @@ def _whole(span: Span, marks: Sequence[Mark]) -> Action | None:
 
 
 def _whole_edits(text: str, tokens: Sequence[Token], item: _Item, commas: tuple[str, str]) -> Iterator[Edit]:
-    """Edit an item of which nothing stays; the first and the last that TiDB gets carry the comma that TiDB must see."""
+    """Remove an item; the first and the last that TiDB gets carry the comma that TiDB must see."""
     kept = [mark for mark in item.marks if mark.action is Action.TIDB]
     for mark in item.marks:
         before = commas[0] if kept and mark is kept[0] else ""

@@ -28,7 +28,7 @@ from applier.telemetry.wording import count, time_text
 
 REPLAYS: Final = 4
 RECORD_BYTES: Final = 24
-"""What a record takes in a batch beside its key and value, at most."""
+"""The most bytes that a record takes in a batch, without key and value."""
 _FEWER: Final = Remedy("demo.fewer-transactions", "Run the demo again with fewer --transactions")
 
 

@@ -1,4 +1,4 @@
-"""Whether the files of a dump are whole. A copy that broke off leaves a file that a loader takes without a word: its last rows are lost."""
+"""Whether the files of a dump are whole. A loader accepts the file of a copy that broke off: its last rows are lost."""
 
 from concurrent.futures import ThreadPoolExecutor
 from os import SEEK_END

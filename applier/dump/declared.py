@@ -40,7 +40,7 @@ class Declared(NamedTuple):
 
 
 def declare_loaded(config: Config, directory: Path | None, given: Ts | None) -> Declared:
-    """Record the position of the dump, or the configured one. ConfigError, SourceError: there is no such position.
+    """Record the position of the dump, or the configured one. ConfigError, SourceError: the position does not exist.
 
     NeedsOperator: the sink lacks a table that upstream has there, or the replica has begun.
     """

@@ -171,7 +171,7 @@ def _stored_columns(query: str) -> set[str]:
 
 
 def _columns(query: str) -> dict[str, Cursor]:
-    """Return the columns of a CREATE TABLE, with the text of each behind its name."""
+    """Return the columns of a CREATE TABLE, with the text of each after its name."""
     tree = parse_or_none(query)
     if tree is None or not isinstance(tree.node, CreateTableStatement):
         return {}

@@ -25,7 +25,7 @@ _MEGA: Final = 1_000_000
 
 @dataclass(slots=True)
 class LoadProgress:
-    """How much has been loaded: rows of each table, and bytes of statements. ``note`` is told now and then."""
+    """How much has been loaded: rows of each table, and bytes of statements. ``note`` is called now and then."""
 
     note: Callable[[str], None]
     total_bytes: int
@@ -53,7 +53,7 @@ class LoadProgress:
 
 @dataclass(frozen=True, slots=True)
 class DumpLoad:
-    """One load of ``inventory`` through ``definitions``; ``threads`` load tables beside one another."""
+    """One load of ``inventory`` through ``definitions``; ``threads`` tables are loaded at the same time."""
 
     inventory: Inventory
     definitions: Definitions
@@ -95,7 +95,7 @@ class DumpLoad:
                     )
 
     def _all(self, files: Iterable[DumpFile], progress: LoadProgress) -> None:
-        """Load tables beside one another, the files of one table in turn: two inserts into one table may meet in a deadlock."""
+        """Load tables in parallel, the files of one table one by one: two inserts into one table may meet in a deadlock."""
         of_table: dict[TableName, list[DumpFile]] = {}
         for file in files:
             if self.definitions.has(file.table):

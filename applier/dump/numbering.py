@@ -28,7 +28,7 @@ _ROWS: Final = re.compile(r"^rows *= *(\d+)\s*$", re.MULTILINE)
 
 
 def check_files(directory: Path, inventory: Inventory, *, accept_missing: bool) -> dict[TableName, int]:
-    """Refuse a dump that lacks files; return the number of rows of each table, as far as the metadata counts them. ConfigError."""
+    """Refuse a dump that lacks files; return the number of rows of each table, where the metadata counts them. ConfigError."""
     counts = rows_by_metadata(directory)
     made = {file.table for file in inventory.files if file.kind is not FileKind.ROWS}
     filled = {file.table for file in inventory.of(FileKind.ROWS)}

@@ -34,7 +34,7 @@ class PieceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A statement. ``schema`` is '' where the text does not say it; ``end``: where the name of the table ends in the text of rows."""
+    """A statement. ``schema`` is '' where the text names none; ``end``: where the name of the table ends in the text of rows."""
 
     kind: PieceKind
     text: bytes

@@ -46,7 +46,7 @@ class Remedy(str):
     id: str
 
     def __new__(cls, identifier: str, text: str) -> Self:
-        """Make a remedy; both arguments are literals, but for what the text fills in."""
+        """Make a remedy; both arguments are literals, except what the text fills in."""
         made = super().__new__(cls, text)
         made.id = identifier
         return made
@@ -118,7 +118,7 @@ class ApplierError(Exception):
         self._remedy = remedy
 
     def remedy_with(self, facts: Mapping[str, Any]) -> Remedy:
-        """Return the remedy with facts that are known where the error is shown, beside its own."""
+        """Return the remedy with its own facts, and the facts that are known where the error is shown."""
         return self._remedy.filled_in({**self.facts, **facts})
 
     def __reduce__(self) -> tuple[Callable[..., "ApplierError"], tuple[Any, ...]]:
@@ -244,7 +244,7 @@ class JobAborted(ApplierError):
 
 
 class IncompleteInput(JobAborted):
-    """The input of a task ended before the marker that counts it. Nothing of it may become durable.
+    """The input of a task ended before the marker that counts it. No part of it may become durable.
 
     Spark ends the input of a Python worker early, without an error, when an executor dies or a shuffle file is cut: 39,914 of 60,000
     rows were committed before each input was counted.
@@ -252,7 +252,7 @@ class IncompleteInput(JobAborted):
 
 
 class DamagedData(JobAborted):
-    """What a task or the driver got is not what was sent: a byte has changed on a disk or on the way. Nothing of it may become durable."""
+    """What a task or the driver got is not what was sent: a byte has changed on a disk or on the way. No part of it may become durable."""
 
 
 class SparkSessionLost(ApplierError):

@@ -96,7 +96,7 @@ class KnownKeys(NamedTuple):
     of the new one, all rows of the table are placed together, and the sink's catalogue gives the key when they are written.
     ``primary``: the members of the primary key. ``unique``: of the other unique indexes, together. None: upstream's statements, or
     upstream itself, must explain a unique index of the sink.
-    ``identifying``: the members of any of these that are NOT NULL, as far as the format tells: the sink's key must be among them where the
+    ``identifying``: the members of any of these that are NOT NULL, if the format tells: the sink's key must be among them where the
     rows do not have all of the handle key.
     """
 
@@ -148,7 +148,7 @@ class Shape(NamedTuple):
 
     @property
     def has_unknown_key(self) -> bool:
-        """Whether the format does not tell which columns are the key, or that there is none."""
+        """Whether the format does not tell the key's columns, or whether there is a key."""
         return self.keys.handle is None
 
     @property
@@ -207,7 +207,7 @@ class TableMove(NamedTuple):
 
 
 class LeftOutTable(NamedTuple):
-    """A table of which the filter excludes rows. ``ts``: of one of them."""
+    """A table whose rows the filter excludes, or some of them. ``ts``: of one of them."""
 
     ts: int
     name: TableName

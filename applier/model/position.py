@@ -67,9 +67,9 @@ class StreamPosition:
 
 
 class Cut(NamedTuple):
-    """An offset at which a range may end, and how many bytes lie between the cut before it and this one.
+    """An offset at which a range may end, and the bytes between the cut before it and this one.
 
-    Without any, nothing lies before it, and a range ends there: at the beginning of the log of another server.
+    Without any, there is nothing before it, and a range ends there: at the beginning of the log of another server.
     """
 
     offset: Offset
@@ -80,7 +80,7 @@ class Cut(NamedTuple):
 class PartitionExtent:
     """The offsets that one partition holds: ``earliest`` <= offset < ``end``.
 
-    ``cuts``: where ranges may end, ascending, as far as that is known; the last one may lie before ``end``. Offsets between two of them
+    ``cuts``: the known positions where ranges may end, ascending; the last one may be before ``end``. Offsets between two of them
     count nothing. None: a range may end anywhere, and an offset counts a record.
     """
 
@@ -132,7 +132,7 @@ def moment_of(time_ms: int) -> datetime:
 
 
 class _Digits:
-    """Timestamps of which nothing but the digits is known."""
+    """Timestamps without a known meaning: only digits."""
 
     def time_ms(self, _ts: Ts) -> int | None:
         """Return None."""

@@ -101,7 +101,7 @@ class TableRows(NamedTuple):
 
     @property
     def identifying(self) -> frozenset[str]:
-        """The columns among which a unique key identifies the rows, as far as the wire shows them."""
+        """The columns among which a unique key identifies the rows, where the wire shows them."""
         return frozenset(self.unique_columns or self.handle_key or ())
 
     def joined(self, other: "TableRows") -> "TableRows":
@@ -165,7 +165,7 @@ class RangeReport:
     ends_announced: bool = False
     """Whether no event follows that admin event in the range."""
     left_out: tuple[TableName, ...] = ()
-    """Tables of which the filter has skipped rows that were no replays."""
+    """Tables with rows that the filter has skipped, replays not counted."""
     skipped_statements: tuple[tuple[str, int], ...] = ()
     """How many statements of each kind were skipped, because they change no table of a replica."""
     promises: Promises = NO_PROMISES

@@ -92,7 +92,7 @@ class RejectedEvent:
 
 
 def reason_of(error: ApplierError) -> str:
-    """Return why an event was rejected, in one line: the message, and the facts beside its position."""
+    """Return why an event was rejected, in one line: the message, and the facts other than its position."""
     facts = ", ".join(f"{name}={value}" for name, value in _facts_without_position(error).items())
     return error.message + (f" [{facts}]" if facts else "")
 

@@ -1,7 +1,7 @@
-"""Values as bytes that show a change: a pickle and its CRC-32, for all that lies in a file or crosses a socket between two tasks.
+"""Values as bytes that show a change: a pickle and its CRC-32, for everything that is in a file or crosses a socket between two tasks.
 
-A changed byte of a row is a valid row as a rule, and would be committed. Spark compares nothing of its own where
-``spark.shuffle.compress`` is false, and files of Python workers have no checksum at all.
+A changed byte of a row is a valid row as a rule, and would be committed. Spark compares no checksums of its own
+if ``spark.shuffle.compress`` is false, and files of Python workers have no checksum at all.
 """
 
 import pickle

@@ -4,8 +4,8 @@ A is the checkpoint, W the watermark, T the commit_ts of a DDL. Between two step
 of the DDLs at A exactly the ones that the ledger calls done. A closed window is (A, W]; a segment is (after, upto] inside of it.
 
 Everybody asks this module: the coordinator, the selection of cached chunks, the compaction, the writer of the checkpoint. A test keeps it
-so. The protocol's text says that rows < W are complete; both producers and the founders' consumer say <=, and so do we. A second spot
-that decides the same with the other sign loses or repeats a transaction at a boundary, which no test of one module sees.
+so. The protocol's text says that rows < W are complete; both producers and the founders' consumer say <=, and so do we. A second
+module that decides the same with the other sign would lose or repeat a transaction at a boundary, which no test of one module sees.
 """
 
 from bisect import bisect_left, bisect_right
@@ -47,7 +47,7 @@ def has_moved(checkpoint_ts: Ts, start_ts: Ts) -> bool:
 
 
 def is_past(ts: int, checkpoint_ts: int) -> bool:
-    """Whether an event lies below A: a replay if the replica has seen it, and missed if it has not.
+    """Whether an event is below A: a replay if the replica has seen it, and missed if it has not.
 
     At A it may be new: tiflow sends resolved(T) before the DDL of T.
     """
@@ -144,7 +144,7 @@ def is_due(ddl_ts: Ts, watermark: Ts) -> bool:
 
 
 def moves_checkpoint(upto_ts: Ts, checkpoint_ts: Ts) -> bool:
-    """Whether a step leaves the group at A behind."""
+    """Whether a step moves past the group at A."""
     return upto_ts > checkpoint_ts
 
 
@@ -178,12 +178,12 @@ def is_spent(max_ts: Ts, checkpoint_ts: Ts) -> bool:
 
 
 def is_beyond(ts: Ts, upto_ts: Ts) -> bool:
-    """Whether a row lies after the end of a segment."""
+    """Whether a row comes after the end of a segment."""
     return ts > upto_ts
 
 
 def first_beyond(points: Sequence[T], upto_ts: Ts, ts_of: Callable[[T], Ts]) -> int:
-    """Return the index of the first of some ascending points that lies after the end of a segment."""
+    """Return the index of the first of some ascending points after the end of a segment."""
     return bisect_right(points, upto_ts, key=ts_of)
 
 
@@ -203,7 +203,7 @@ def keeps_offset(checkpoint_ts: Ts, since_ts: Ts, value: Ts) -> bool:
 
 
 def may_hold(ts: Ts, min_ts: int, max_ts: int) -> bool:
-    """Whether rows between two commit_ts (inclusive) may lie at ``ts``."""
+    """Whether rows between two commit_ts (inclusive) may be at ``ts``."""
     return min_ts <= ts <= max_ts
 
 
@@ -219,7 +219,7 @@ class RowsWritten:
 class SegmentWindow:
     """Rows with ``after_ts`` < commit_ts <= ``upto_ts``; with ``again`` also those at exactly ``after_ts``.
 
-    Not again: rows of the ``settled_tables`` that a DDL at ``after_ts`` has touched (a schema stands as ``(schema, '')``), and rows
+    Not again: rows of the ``settled_tables`` that a DDL at ``after_ts`` has touched (a schema is given as ``(schema, '')``), and rows
     of tables without a key. Not at all: rows that are ``written`` already.
     """
 
@@ -263,7 +263,7 @@ class SegmentWindow:
 
 
 def between(commit_ts: Iterable[int], spans: Iterable[tuple[int, int]]) -> list[bool]:
-    """Say of each row whether it lies above the first and up to the second timestamp of its span."""
+    """Say of each row whether it is above the first and up to the second timestamp of its span."""
     return [floor < ts <= ceiling for ts, (floor, ceiling) in zip(commit_ts, spans, strict=True)]
 
 
@@ -324,7 +324,7 @@ def passed_with(checkpoint_ts: Ts) -> Ts:
 
 
 def behind_promise(min_ts: int, max_ts: int, resolved_ts: Ts) -> Ts:
-    """Return up to where rows between two commit_ts (inclusive) may lie behind a promise that came before them; 0: none does."""
+    """Return up to where rows between two commit_ts (inclusive) may fall behind a promise that came before them; 0: none does."""
     return Ts(min(max_ts, just_before(resolved_ts))) if is_behind_promise(Ts(min_ts), resolved_ts) else NO_TS
 
 

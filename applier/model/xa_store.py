@@ -1,4 +1,4 @@
-"""What a source may keep in the sink, beside the progress: what prepared transactions have changed, until they are committed.
+"""What a source may keep in the sink, in addition to the progress: what prepared transactions have changed, until they are committed.
 
 Upstream may then purge the files of its log that hold them.
 """

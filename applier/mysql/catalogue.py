@@ -6,8 +6,8 @@ a list of pairs would open them all.
 
 The servers differ in what information_schema has; what one of them lacks is looked for, not derived from a version. MariaDB (which alone
 has IS_GENERATED) shows a default as SQL: ``'it''s'``, ``5``, ``NULL``, ``current_timestamp()``, and a question mark for each byte of a
-binary one that is no text. MySQL and TiDB show the value, and say DEFAULT_GENERATED where it is an expression; binary values as ``0x…``.
-Errors of the database come out as SQLAlchemy's.
+binary default that is not text. MySQL and TiDB show the value, and say DEFAULT_GENERATED where it is an expression; binary values as
+``0x…``. Errors of the database come out as SQLAlchemy's.
 """
 
 import re
@@ -435,7 +435,7 @@ def known_of(structure: TableStructure) -> Known:
 
 
 def unportable_unique_indexes(structure: TableStructure) -> list[str]:
-    """List the unique indexes of expressions that the table may compute otherwise than upstream."""
+    """List the unique indexes of expressions that the table may compute differently from upstream."""
     unique = [index for index in structure.indexes if index.unique and any(part.expression for part in index.parts)]
     # Few tables have any, and the check asks for thousands of tables.
     columns = known_of(structure) if unique else {}
@@ -450,7 +450,7 @@ def unportable_unique_indexes(structure: TableStructure) -> list[str]:
 
 
 def names_computed_otherwise(rows: Collection[Row]) -> list[str]:
-    """Return the generated columns of one table of which the sink may compute other values than upstream, casefolded."""
+    """Return the generated columns of one table for which the sink may compute other values than upstream, casefolded."""
     # Few tables have any, and the planner asks for thousands of tables.
     if not any(row["GENERATION_EXPRESSION"] for row in rows):
         return []

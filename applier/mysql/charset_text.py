@@ -5,7 +5,7 @@ A sink converts text from UTF-8 by the tables of its server, and must get the sa
 value is then its bytes (lone surrogates), which sinks write as they are.
 
 Python has no codec of eucjpms (EUC with the characters of Windows' cp932): it is read here, and codes that do not lead back are refused.
-For character sets of 8 bits of which Python has no codec, or another one, a table gives the characters of the bytes from 128 on. It was
+For 8-bit character sets without an exact codec in Python, a table gives the characters of the bytes 128 to 255. It was
 made by asking both servers for each byte, to UTF-8 and back; U+FFFE: no character, or one that does not lead back to the byte.
 """
 
@@ -162,7 +162,7 @@ _UNCERTAIN: Final = {
     "sjis": "\\\\\uff3c",
     "ujis": "\uff3c",
 }
-"""Characters that the servers read or write otherwise than Python."""
+"""Characters that the servers read or write differently from Python."""
 _NECS: Final = (0xED, 0xEE)
 """First bytes of the extensions of NEC that are IBM's too."""
 _SWE7: Final = dict(zip("@[\\]^`{|}~\x7f", "ÉÄÖÅÜéäöåü\ufffe", strict=True))

@@ -1,6 +1,6 @@
 """Privileges: which ones the session's user has, how a GRANT is written, and the GRANTs of ``sql/grants*.sql`` for a replica.
 
-information_schema skips, without a word, what a user may not see.
+information_schema silently skips what a user may not see.
 """
 
 import re

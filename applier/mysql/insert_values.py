@@ -16,7 +16,7 @@ class LiteralKind(IntEnum):
     TEXT = 2
     """In quotes: characters of the file's character set; raw bytes, where the column is binary."""
     BYTES = 3
-    """As hexadecimal digits, as bits, or in quotes behind ``_binary``."""
+    """As hexadecimal digits, as bits, or in quotes after ``_binary``."""
 
 
 Literal: TypeAlias = tuple[LiteralKind, bytes] | None
@@ -47,12 +47,12 @@ _NEXT: Final = re.compile(rb"\s*(,)?")
 _ESCAPES: Final = {
     b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z": b"\x1a", b"%": b"\\%", b"_": b"\\_",
 }  # fmt: skip
-"""What represents another byte behind a backslash (manual, "String Literals"); any other byte represents itself."""
+"""What represents another byte after a backslash (manual, "String Literals"); any other byte represents itself."""
 _ESCAPED: Final = {quote: re.compile(rb"\\(.)|(" + quote + quote + rb")", re.DOTALL) for quote in (b"'", b'"')}
 
 
 def columns_of(text: bytes, at: int) -> tuple[list[str], int]:
-    """Return the columns that an INSERT lists behind the table's name, which ends at ``at``, and where the rows begin. ValueError."""
+    """Return the columns that an INSERT lists after the table's name, which ends at ``at``, and where the rows begin. ValueError."""
     head = _HEAD.match(text, at)
     if head is None:
         raise ValueError("no VALUES follows the name of the table")

@@ -7,7 +7,7 @@ A literal is used in REPLACE lists and in comparisons with key columns, and must
 * DOUBLE carries an exponent, without which a literal is a DECIMAL; a negative zero keeps its sign only as a string.
 * Text is a character string without ``_binary`` (open_protocol.md 2.6); bytes, and text that is not UTF-8, are hexadecimal.
 * ENUM and SET are written as ordinals and bit masks; as strings they would be matched against the labels first. In comparisons they are
-  labels, as far as those are unambiguous.
+  labels, where those are unambiguous.
 
 The session must not have NO_BACKSLASH_ESCAPES, and its character set is utf8mb4. The functions raise TypeError, ValueError or
 AttributeError where a value is not of the type that was asked for.
@@ -36,7 +36,7 @@ GREATEST_FLOAT: Final = 3.4028234663852886e38
 """The greatest FLOAT. Its shortest text, as it comes on the wire (3.4028235e+38), is a greater number, and out of range."""
 
 LARGE_BYTES: Final = 1 << 20
-"""Bytes from which on a value is written as base64, which servers take longer to read."""
+"""Values of at least so many bytes are written as base64, which servers take longer to read."""
 SIGN_BIT: Final = 63
 MASK_BITS: Final = 64
 

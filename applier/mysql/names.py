@@ -33,7 +33,7 @@ _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
 _TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
 _FEW_TABLES: Final = text(f"{_TABLES.text} AND LOWER(TABLE_NAME) IN :names").bindparams(bindparam("names", expanding=True))
 _FEW: Final = 50
-"""So many names are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
+"""Number of names that are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
 
 
 @contextmanager

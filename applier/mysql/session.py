@@ -95,7 +95,7 @@ def discard(connection: Connection | None) -> None:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[Connection]:
-    """Commit at the end of the block; roll back, as far as the connection still can, when it raises."""
+    """Commit at the end of the block; roll back, if the connection still can, when it raises."""
     try:
         yield connection
         connection.commit()

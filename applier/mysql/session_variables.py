@@ -118,7 +118,7 @@ def zone_on_server(zone: str) -> str:
 
 
 def fixed_variables(time_zone: str, lock_wait_timeout_s: int, idle_s: int, *, checks_rows: bool = True) -> dict[str, str | float]:
-    """Return what each session variable must be, as far as the server has it. Why: the comments of sql/mysql.sql."""
+    """Return the required value of each session variable that the server has. Why: the comments of sql/mysql.sql."""
     return {
         "autocommit": "OFF",
         "character_set_client": "utf8mb4",

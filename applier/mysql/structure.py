@@ -1,4 +1,4 @@
-"""What a table is made of, as values. Two are equal if they mean the same, whichever server and version described them.
+"""The structure of a table, as values. Two are equal if they mean the same, whichever server and version described them.
 
 A structure is what the catalogue shows of a table: columns, indexes, foreign keys, checks, options, partitions, triggers.
 ``catalogue.read_structures`` reads it. Servers word some facts differently. The reader brings these to one form: display widths
@@ -51,7 +51,7 @@ def expression_of(text: str) -> Expression:
 
 
 def _is_escaped(text: str) -> bool:
-    """Return whether a backslash stands outside of quotes, where SQL does not have one."""
+    """Return whether a backslash is outside of quotes, where SQL does not have one."""
     return any(match.group() == "\\" for match in TOKEN.finditer(text))
 
 
@@ -195,7 +195,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStructure:
-    """One table or view. Its name is no part of it, so that a rename does not change it."""
+    """One table or view. Its name is not a part of it, so that a rename does not change it."""
 
     kind: str
     """``BASE TABLE``, ``VIEW``, or another word of the server."""

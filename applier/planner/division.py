@@ -1,8 +1,8 @@
 """Parts of a chunk: the rows of one segment's window, of one reducer, or of one table.
 
 Some tables' events do not give a usable key: the sink's own key decides, and all their rows meet in one bucket. Flags of the wire may be
-stale (open_protocol.md 2.5). A row's bucket follows from its handle key. So versions of one row with different handle keys lie in different
-buckets, and so do versions with the same key, once as text and once as bytes. A handle key on which all events agree may no longer be
+stale (open_protocol.md 2.5). A row's bucket follows from its handle key. So versions of one row with different handle keys are in different
+buckets, also versions with the same key, once as text and once as bytes. A handle key on which all events agree may no longer be
 unique: a delete by it would hit other rows too. All rows of such a table ("rekeyed") are routed to one bucket, the table's own; the planner
 then reads their key from the image.
 """
@@ -115,15 +115,15 @@ class KeyedRows(Protocol):
 
     @property
     def identifying(self) -> frozenset[str]:
-        """Casefolded names of the columns among which a unique key identifies the rows, as far as the wire shows them."""
+        """Casefolded names of the columns among which a unique key identifies the rows, where the wire shows them."""
         ...
 
 
 def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> tuple[str, ...] | None:
     """Return the sink's key that must identify the rows of one table, or None if the handle key of its events will do.
 
-    ``tables`` are the reports of this one table in a segment. A handle key that is no unique key of the sink's table will do only where
-    that table does not have one at all; the same holds for events without one, which a column selector may exclude: then a unique key that
+    ``tables`` are the reports of this one table in a segment. A handle key that is not a unique key of the sink's table is accepted
+    only if that table has no unique key; the same holds for events without one, which a column selector may exclude: then a unique key that
     all images hold comes first, as for rows whose format does not tell their key. NeedsOperator if the events disagree and the sink has no
     key.
     """

@@ -1,7 +1,7 @@
 """The final rows of one table in one segment, as columns; and the rows that cannot be written, which stop the applier or are quarantined.
 
 A row costs its key, its image, 29 bytes of numbers and one entry of a dictionary: no object of its own. What is superseded is dropped
-while chunks are fed: one key that is updated 100,000 times takes the memory of some thousand rows.
+while chunks are fed: one key that is updated 100,000 times takes the memory of a few thousand rows.
 """
 
 from array import array

@@ -17,7 +17,7 @@ A run of one stream ends
   (Rows below a promise have all been sent before it: they do not count at all.) A promise that steps back ends a run only if the operator
   says that equal rows are real: new rows may have come between the position where the producer went back and its next promise.
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
-  But not for a commit that comes again before rows that lie between: ``TableRuns``.
+  But not for a commit that comes again before the rows between: ``TableRuns``.
 
 A producer that repeats one transaction of a partition at once, before any promise, shows none of this; under ``columns`` that is nothing
 rare, since a partition has few rows of a table. But what it repeats begins with the transaction's first row. So equal rows are real
@@ -28,8 +28,8 @@ rare, since a partition has few rows of a table. But what it repeats begins with
 
 Others stop the applier before anything of their commit is written, unless the operator says which they are (``EqualRowsRule``).
 
-After a change of the number of partitions the first row may come again in another one. It may lie behind a promise there, and is not read.
-So up to ``Repeats.unordered_ts`` neither an older row nor the first one proves anything: only promises and records do.
+After a change of the number of partitions the first row may come again in another one. It may be below a promise there, and then it is not
+read. So up to ``Repeats.unordered_ts`` neither an older row nor the first one proves anything: only promises and records do.
 
 The physical partitions of one table keep no order among one another, and may move alone. There an older row proves nothing, nor does the
 first one: only promises and records do. A table that is divided among nodes by its key ranges is the same, but its
@@ -135,7 +135,7 @@ Change: TypeAlias = tuple[int, Image | None, Image | None]
 
 
 class SentChange(NamedTuple):
-    """One event, with its rows: that before it and that after it, as far as it has them."""
+    """One event, with its rows: that before it and that after it, if it has them."""
 
     offset: int
     change: Change
@@ -251,7 +251,7 @@ Event: TypeAlias = tuple[int, int, Image]
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """``points``: of each stream those from which on its rows are repeated, in the order of their offsets."""
+    """``points``: of each stream those after which its rows are repeated, in the order of their offsets."""
 
     points: Mapping[Stream, Sequence[RepeatPoint]] = field(default_factory=dict)
     unordered_ts: Ts = NO_TS

@@ -115,7 +115,7 @@ class OrderedTable:
         yield from self._ordering.upserts(description, columns, [_row_text(new)])
 
     def _part(self, texts: Mapping[str, str], key: Sequence[str], old: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Yield the statements of a row of which some columns are known: the others stay, or take their defaults in a new row."""
+        """Yield the statements of a row with some known columns: the others stay, or take their defaults in a new row."""
         description = self.renderers.exact.description
         yield from self._ordering.updates(description, (list(texts), list(texts.values())), key, old)
         # A column without a default: where the row is new, NULL raises a warning, which refuses the row.

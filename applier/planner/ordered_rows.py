@@ -197,7 +197,7 @@ def _unsplit_updates(rows: RowsOfTable, columns: Sequence[ColumnSet | None]) -> 
 
 
 class PartialRows:
-    """Feed partial rows, ``finish``, then read what lies over the whole rows."""
+    """Feed partial rows, ``finish``, then read the changes on top of the whole rows."""
 
     __slots__ = ("_by_columns", "_keeps_order")
 

@@ -184,7 +184,7 @@ PartTexts = Callable[[bytes], Iterator[tuple[str, str]]]
 
 
 class PartialPlan:
-    """The statements of some partial rows. ``superseded`` are the whole rows that others lie over: they are not written themselves."""
+    """The statements of some partial rows. ``superseded`` are the whole rows that later ones replace: they are not written themselves."""
 
     def __init__(self, renderers: TableRenderers, whole: PlannedRows, partial: PartialRows) -> None:
         self._exact = renderers.exact

@@ -120,7 +120,7 @@ def _number(origins: list[Origin], origin: Origin) -> int:
 
 
 BULK_ROWS: Final = 300
-"""Rows of a table from which on they are loaded in bulk: fewer become one REPLACE."""
+"""From so many rows on, a table's rows are loaded in bulk: fewer become one REPLACE."""
 
 
 class TablePlan:
@@ -342,8 +342,8 @@ NO_KEY_REMEDY: Final = Remedy(
 class PlanTarget(NamedTuple):
     """The sink, as statements must fit it: its tables as they are now, and its dialect.
 
-    ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key. ``repeats``: from which points on the rows of
-    streams are repeated, if tables without a key are written; None: they are refused.
+    ``rekeyed`` holds the sink's key columns of tables whose events do not give a usable key. ``repeats``: the points after which the rows
+    of streams are repeated, if tables without a key are written; None: they are refused.
     """
 
     tables: Mapping[FoldedName, TableDescription]
@@ -371,7 +371,7 @@ def plan_segments(
     """Yield, window by window, the statements of one bucket, the rows that ``policy`` quarantines and, last, one TransactionSet.
 
     Each comes with the number of its window. ``windows`` are contiguous and ascending; rows outside of all of them are skipped.
-    ``bulk``: tables with many rows are loaded (``Statement.data``), as far as the dialect can.
+    ``bulk``: tables with many rows are loaded (``Statement.data``), if the dialect can.
     ProtocolError: a final image cannot be read (it is never replaced by an older version). FatalSinkError: the sink lacks the table or
     a column, or cannot take a row of this size. NeedsOperator: a partial image, or rows without a key.
     """

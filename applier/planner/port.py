@@ -55,7 +55,7 @@ class TableDescription:
     unique_indexes: tuple[UniqueIndex, ...] = ()
     explained_indexes: tuple[UniqueIndex, ...] = ()
     early_columns: frozenset[str] = frozenset()
-    """Casefolded names of columns that a DDL behind the rows adds: rows may carry them already, with the value that the DDL gives them."""
+    """Casefolded names of columns that a DDL after the rows adds: rows may carry them already, with the value that the DDL gives them."""
 
     @property
     def folded(self) -> FoldedName:
@@ -106,7 +106,7 @@ class RowLookup(Protocol):
 
 
 class RowDecoder(Protocol):
-    """The source's decoder, as far as the planner needs it."""
+    """The part of the source's decoder that the planner needs."""
 
     @property
     def keeps_order(self) -> bool:
@@ -261,7 +261,7 @@ class BulkDialect(Protocol):
 class Phase(IntEnum):
     """The order of a segment's statements on one table.
 
-    READ: rows of the sink of which a partial image needs columns. They are read, locked, before anything of the segment is deleted or
+    READ: rows of the sink whose columns a partial image needs. They are read, locked, before anything of the segment is deleted or
     replaced: a REPLACE may delete, through a secondary unique key, the very row that is read. Then all deletes, then the first REPLACE.
     ORDERED: of tables whose rows are written in their order. All of them come from one task, and keep the order in which it made them.
     """
@@ -290,7 +290,8 @@ class Statement(NamedTuple):
     deletes_exactly: bool = False
     """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: one segment may insert and delete a row."""
     present: int = 0
-    """Of a DELETE by key: how many of its rows upstream had when the segment began: the segment has nothing of them before the delete."""
+    """Of a DELETE by key: how many of its rows upstream had when the segment began: the segment has no changes of them before the
+    delete."""
     checks_keys: bool = False
     """Whether the database checks foreign keys and executes their actions."""
 

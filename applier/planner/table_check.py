@@ -84,9 +84,9 @@ class SinkTable:
     padding: tuple[FoldingColumn, ...] = ()
     """Columns whose collation treats texts as equal that differ in trailing spaces only (PAD SPACE)."""
     unportable: tuple[Unportable, ...] = ()
-    """Generated columns of which the sink computes other values than upstream."""
+    """Generated columns for which the sink computes other values than upstream."""
     unportable_indexes: tuple[str, ...] = ()
-    """Unique indexes of expressions of which it computes other values."""
+    """Unique indexes of expressions for which it computes other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def unique_index_difference(index: str, *, is_told: bool = True) -> Difference:
 
 
 def extra_unique_index(shape: Shape, indexes: Iterable[UniqueIndex]) -> UniqueIndex | None:
-    """Return the first unique index that upstream lacks, as far as whole rows tell; None if there is none.
+    """Return the first unique index that upstream lacks, by what whole rows tell; None if there is none.
 
     An index is upstream's if all its columns are members of unique indexes there (``KnownKeys``). An index that contains a whole key of
     upstream (the handle key or the primary key) cannot refuse what upstream allows. Nothing shows that the sink has ``UNIQUE (a)`` where
@@ -314,7 +314,7 @@ class Evidence:
             self._by_name.setdefault(name, []).append(ddl)
 
     def explains_collation(self, table: FoldedName, collation: str) -> bool:
-        """Return whether a statement about the table or its schema names this collation, or a charset of which it is TiDB's default."""
+        """Return whether a statement about the table or its schema names this collation, or a charset whose default in TiDB it is."""
         word = collation.casefold()
         return any(word in _with_defaults(ddl).casefold() for ddl in self._about(table, with_schema=True))
 

@@ -35,7 +35,7 @@ class EngineSettings:
     quarantined: QuarantinePolicy = STOP
     """What is quarantined instead of stopping the run."""
     writes_keyless: bool = False
-    """Whether tables without a key are written (``sink.keyless``), as far as their rows can be told apart."""
+    """Whether tables without a key are written (``sink.keyless``), if their rows can be told apart."""
     settle_ms: int = 0
     """How long after a change of the number of partitions a node of the producer may still send such rows as before it."""
     equal_rows: EqualRowsRule = field(default_factory=EqualRowsRule)
@@ -48,7 +48,7 @@ class EngineSettings:
     pace_s: float = 0.0
     """Between the starts of two listening jobs, unless there is a backlog: a job with three records costs as much as one with a hundred."""
     ahead_rows: int = SMALL_SEGMENT_ROWS + 1
-    """So many closed rows are prepared before it is their turn; fewer could still grow until then, and one task does everything."""
+    """From so many closed rows on, they are prepared ahead; fewer could still grow until then, and one task does everything."""
     sliced_rows: int = SLICED_SEGMENT_ROWS + 1
     """The same before a DDL that another one follows: one task reads the slice of fewer rows."""
     until_ts: Ts | None = None
@@ -76,11 +76,11 @@ class Components:
         return self.lister or self.source.upstream_tables
 
     def state_at(self, ts: Ts) -> str | None:
-        """Return what the source must be told to resume at this checkpoint; None: nothing beside the stored offsets."""
+        """Return what the source must be told to resume at this checkpoint; None: only the stored offsets."""
         return None if self.source.position is None else self.source.position.state_at(ts)
 
     def check_topics(self) -> None:
-        """Raise NeedsOperator if a topic of the source loses rows without a trace."""
+        """Raise NeedsOperator if a topic of the source can lose rows unnoticed."""
         if self.source.topics is not None:
             self.source.topics.check()
 

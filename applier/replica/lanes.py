@@ -39,8 +39,8 @@ from applier.telemetry.log_event import LogEvent
 
 ROWS_AT_ONCE: Final = 400_000
 MIN_SEGMENTS, MAX_SEGMENTS = 4, 150
-"""So much is prepared by one job: each row passes through Python once for all of its segments. More rows than a plan of listening has: with
-3 segments, jobs lay across three batches, and 64 streams were read 2.3 times instead of 1.8. Many small segments (``max_transaction_rows``)
+"""Bytes that one job prepares: each row passes through Python once for all of its segments. More rows than a plan of listening has: with
+3 segments, jobs read from three batches, and 64 streams were read 2.3 times instead of 1.8. Many small segments (``max_transaction_rows``)
 are too many partitions of a shuffle."""
 
 
@@ -51,7 +51,7 @@ class _Ready(NamedTuple):
     prepared: Prepared
     number: int
     changes: int
-    """DDLs that had run when it was planned. One that came late, into segments that were cut, lies before those after it."""
+    """DDLs that had run when it was planned. One that came late, into segments that were cut, comes before those after it."""
 
 
 class Preparing:
@@ -151,7 +151,7 @@ class Preparing:
 
 
 def early_column(error: Exception, names: Iterable[FoldedName], coordinator: Coordinator, source: Source) -> tuple[FoldedName, str] | None:
-    """Return table and column that an error is about, if a DDL behind the rows adds it; else None. ``names``: the tables of the rows.
+    """Return table and column that an error is about, if a DDL after the rows adds it; else None. ``names``: the tables of the rows.
 
     The DDLs that were read are known. Where none does, the rest of the topics is read, once: such a failure would end the run.
     """

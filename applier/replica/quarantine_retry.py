@@ -287,7 +287,7 @@ class QuarantineRetry:
                 )
 
     def _check_other_parts(self, position: EventPosition, row: QuarantinedRow, tables: Mapping[FoldedName, TableDescription]) -> None:
-        """Refuse a partial row of which another part waits in the quarantine: its columns would be missing in the sink."""
+        """Refuse a partial row if another part of it waits in the quarantine: its columns would be missing in the sink."""
         shape, name = row.placed.shape, row.placed.shape.name.fold()
         if row.placed.kind == RowKind.DELETE or name not in tables or not is_partial(shape, tables[name]):
             return

@@ -45,8 +45,8 @@ from applier.telemetry.log_event import LogEvent
 from applier.telemetry.retries import Notes
 
 KEPT_POINTS: Final = 16
-"""Points of a stream, or twice as many as were kept before, from which on points of applied rows are looked for, to be
-forgotten. Few: there may be ten thousand streams, and each segment asks for the points of all of them."""
+"""At so many points of a stream, or twice as many as were kept before, the points of applied rows are
+removed. Few: there may be ten thousand streams, and each segment asks for the points of all of them."""
 
 
 class RepeatLog:
@@ -353,7 +353,7 @@ class SegmentWriter:
         return isinstance(error, BulkRefused)
 
     def after_error(self, job: WriteJob, error: Exception, fence: Fence) -> WriteJob | None:
-        """Return the job that writes a segment in another way, or that says what is wrong with it; None: ``error`` stands."""
+        """Return the job that writes a segment in another way, or that says what is wrong with it; None: ``error`` stays."""
         plan = job.plan
         if plan is None:
             return None

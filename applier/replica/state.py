@@ -189,7 +189,7 @@ class TopicIdentity:
 # knows what it finds (DESIGN.md section 3). So an unchanged row means the same position, and a promise is there for display.
 
 FEW: Final = 100
-"""So many rows are written with any commit: they cost less than a millisecond."""
+"""Number of rows that any commit may write in addition: they cost less than a millisecond."""
 EVERY_S: Final = 10.0
 """How old a stored position may be. Retention and ``stall_after_s`` are counted in minutes at least."""
 
@@ -212,7 +212,7 @@ class StoredPositions:
     ) -> dict[Stream, StreamPosition]:
         """Return the positions to store with ``checkpoint_ts``.
 
-        ``progress`` is what is stored, ``with_rows`` are the streams of which rows are written, ``topic_ids`` go with the positions.
+        ``progress`` is what is stored, ``with_rows`` are the streams whose rows are written, ``topic_ids`` go with the positions.
         ``is_last``: nothing more may be stored by this run for long.
         """
         named = {topic for topic, topic_id in topic_ids.items() if progress.topic_ids.get(topic) != topic_id}

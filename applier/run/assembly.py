@@ -108,7 +108,7 @@ def engine_settings(config: Config, *, until_ts: Ts | None = None, apply_attempt
 
 @contextmanager
 def open_components(config: Config, settings: SourceSettings, sink_settings: SinkSettings, watcher: Watcher) -> Iterator[Components]:
-    """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is told when Spark starts."""
+    """Open source, sink and runner for one run, and close them at the end of the block. ``watcher`` is called when Spark starts."""
     kit = kit_of(settings)
     with (
         errors_spelled_by(kit.timeline()),

@@ -1,7 +1,7 @@
 """What a run examines before it opens anything: what a second is enough for (``applier.check``), all at the same time.
 
-An error ends the run before Spark starts. A server that does not answer is no error here: a run retries that, and a catch-up
-says it itself.
+An error ends the run before Spark starts. A server that does not answer is not an error here: a run retries that, and a catch-up
+reports it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from applier.sources.factory import kit_of
 
 WITHIN_S: Final = 1.0
 _KINDS: Final[Mapping[str, type[ApplierError]]] = {"sink": FatalSinkError, "primary": NeedsOperator}
-"""What a server lacks is no mistake of the configuration."""
+"""What a server lacks is not an error of the configuration."""
 
 
 def refuse_wrong_setup(config: Config, *, within_s: float = WITHIN_S, command: str) -> None:

@@ -54,7 +54,7 @@ def ending_quietly(worker: Callable[[Any, bool], int]) -> Callable[[Any, bool], 
 
 
 def use_compiled_pyspark(path: list[str]) -> None:
-    """Take PySpark's zip files from ``path`` where they lie in a PySpark that is installed: they hold the same modules, not compiled.
+    """Take PySpark's zip files from ``path`` where they are in an installed PySpark: they hold the same modules, not compiled.
 
     Spark puts them in front. To compile PySpark takes 0.8 s of CPU at each start.
     """

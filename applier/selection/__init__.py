@@ -1,7 +1,7 @@
 """Which of upstream's tables the replica has, and which names they have in the sink. Pure values, compiled once per table.
 
 ``TableSelection`` is what everything else asks. A decoder has one: rows of tables that are skipped never reach the cache, and rows and
-DDLs of routed tables come out of it with the sink's names. So nothing behind a decoder knows that upstream has other names.
+DDLs of routed tables come out of it with the sink's names. So nothing after a decoder knows that upstream has other names.
 """
 
 from applier.selection.ddl_selection import select_ddl

@@ -1,4 +1,4 @@
-"""What a filter and routes make of a DDL: it is skipped, refused, or gets the sink's names.
+"""How a filter and routes change a DDL: it is skipped, refused, or gets the sink's names.
 
 What is never wrong decides. A statement about tables that are all skipped is skipped. One that takes a table into the selection is
 refused, because the table's rows were never read; one that takes a table out of it is applied (as TiCDC does): the sink's table then has

@@ -17,7 +17,7 @@ from applier.model.range_report import TableRows
 from applier.selection.selection import EVERYTHING, TableSelection
 
 LEFT_OUT: Final = FoldedName("", "")
-"""The location of a table of which something was skipped."""
+"""The location of a table with skipped events."""
 
 BEGUN: Final = FoldedName("", "")
 """Stored as a table that is skipped, with the first locations: without it, the locations of the known tables are not stored yet."""
@@ -49,7 +49,7 @@ class Locations:
             self._change(BEGUN, LEFT_OUT)
 
     def leave_out(self, tables: Iterable[FoldedName]) -> None:
-        """Note tables of which rows were skipped. ``waiting`` holds them until they are stored."""
+        """Note tables whose rows were skipped. ``waiting`` holds them until they are stored."""
         for table in tables:
             if self._places.get(table) != LEFT_OUT:
                 self._change(table, LEFT_OUT)
@@ -66,7 +66,7 @@ class Locations:
                 del self._waiting[table]
 
     def place_rows(self, tables: Iterable[TableRows]) -> None:
-        """Note tables of which rows are written. NeedsOperator: they must not be."""
+        """Note tables whose rows are written. NeedsOperator: they must not be."""
         for table in tables if self.is_used else ():
             facts = {"table": str(table.name), "commit_ts": table.min_ts}
             self._keep(table.upstream_name.fold(), table.name.fold(), facts)

@@ -90,7 +90,7 @@ class NameTemplate:
         return (True, part) in self.pieces
 
     def found_in(self, name: str) -> re.Match[str] | None:
-        """Match a name that the template could have made; the groups are upstream's names in it, as far as they can be told apart."""
+        """Match a name that the template could have made; the groups are upstream's names in it, if they can be told apart."""
         expression = "".join("(.+)" if is_name else re.escape(text) for is_name, text in self.pieces)
         return re.fullmatch(expression, name, re.IGNORECASE | re.DOTALL)
 
@@ -147,7 +147,7 @@ MAX_NAME: Final = 64
 """The characters of a table's name. Both tools shorten the table's name inside of a longer one."""
 _MIN_SHORTENED: Final = 32
 _TIMESTAMP: Final = re.compile(r"_\d{14}", re.ASCII)
-"""What gh-ost's --timestamp-old-table writes behind the table's name."""
+"""What gh-ost's --timestamp-old-table appends to the table's name."""
 
 
 class OnlineDdlMode(StrEnum):
@@ -183,7 +183,7 @@ class OnlineDdl:
         return self.mode is not OnlineDdlMode.OFF and _is_of(self.copies, other, table)
 
     def is_leftover(self, other: TableName, table: TableName) -> bool:
-        """Return whether ``other`` is named as what a tool makes of a table that it has changed."""
+        """Return whether ``other`` has the name that a tool gives to a table that it has changed."""
         return self.mode is not OnlineDdlMode.OFF and _is_of(self.leftovers, other, table)
 
 
@@ -223,7 +223,7 @@ def _names(found: str, table: str, length: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SelectedTable:
-    """What the selection makes of one table of upstream: known before anything of a row but its table is read.
+    """The selection's decision about one table of upstream: known before anything of a row but its table is read.
 
     ``ignored``: row changes that an event filter excludes; ``is_filtered``: the table filter excludes the table, and the report of a range
     excludes some; ``is_out``: none of its rows is applied.
@@ -258,7 +258,7 @@ class TableSelection:
     online: OnlineDdl = NO_ONLINE_DDL
 
     def table(self, name: TableName) -> SelectedTable:
-        """Return what the selection makes of a table of upstream. It matches patterns: ask once per table, not per row."""
+        """Return the selection's decision about a table of upstream. It matches patterns: ask once per table, not per row."""
         is_filtered, ignored = not self.has(name), self.ignored_rows(name)
         return SelectedTable(name, self.name(name), ignored, is_filtered, is_out=is_filtered or len(ignored) == len(RowOperation))
 
@@ -301,7 +301,7 @@ class TableSelection:
         return schema
 
     def is_apart(self, schema: str) -> bool:
-        """Return whether the sink's schema of a schema holds all of its tables and none of others, as far as names can tell."""
+        """Return whether the sink's schema of a schema holds all of its tables and none of others, by their names."""
         target = self.schema_name(schema)
         for route in self.routes:
             is_whole = route.takes_whole_schemas

@@ -1,4 +1,4 @@
-r"""The table filter: rules in TiDB's syntax, of which the last one that matches a table counts; a table that none matches is excluded.
+r"""The table filter: rules in TiDB's syntax, the last one that matches a table counts; a table that none matches is excluded.
 
 Patterns of table names in TiDB's table-filter syntax (TiDB's manual, "Table Filter"): ``shop.*``, ``!shop.log_*``, ``/^db\d/.t[0-9]``.
 
@@ -239,7 +239,7 @@ class TableFilter:
         return next((rule.includes for rule in reversed(self.rules) if rule.pattern.matches(table)), False)
 
     def part_of(self, schema: str) -> SchemaPart:
-        """Return how much of a schema the replica has, as far as names can tell."""
+        """Return how much of a schema the replica has, by the tables' names."""
         if not self.rules:
             return SchemaPart.ALL
         seen = set[bool]()

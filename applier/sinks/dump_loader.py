@@ -10,7 +10,7 @@ from applier.model.events import FoldedName, TableName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpForm:
-    """How the files of a dump write values. ``zone``: of TIMESTAMP. ``is_of_log``: upstream writes a binlog, and so is not TiDB.
+    """How the files of a dump write values. ``zone``: of TIMESTAMP. ``is_of_log``: upstream writes a binlog, which TiDB does not.
 
     ``named_bytes``: the columns of MariaDB's types that a dump has as text and a binlog as bytes, by the sink's tables; it grows.
     """

@@ -1,6 +1,6 @@
-"""The kit of a database: all that the rest of the house asks of one. ``registry`` finds it by the URL; no one asks which one it is.
+"""The kit of a database: everything that the other packages ask of it. ``registry`` finds it by the URL; no one asks which one it is.
 
-Each database is a folder beside this module, whose ``kit`` module holds one object of a subclass. Kits hold no connection and no state.
+Each database is a folder of this package, whose ``kit`` module holds one object of a subclass. Kits hold no connection and no state.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ class SinkDemand:
     """What a replica asks of the server of its sink, for the examination before a run."""
 
     is_new: bool
-    """The bookkeeping is still to be made."""
+    """The bookkeeping does not exist yet."""
     ddl_time_zone: str | None = None
     """The zone of DDLs, if it is not that of the rows."""
     updates_rows: bool = False
@@ -41,7 +41,7 @@ class SinkKit(ABC):
 
     @abstractmethod
     def read_url(self, text: str) -> URL:
-        """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""
+        """Return the URL of a supported sink, with safe options only; BadAddress for everything else."""
 
     @abstractmethod
     def open_sink(self, settings: SinkSettings) -> Sink:
@@ -61,7 +61,7 @@ class SinkKit(ABC):
 
     @abstractmethod
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
-        """Return where the bookkeeping of the replica lies."""
+        """Return the location of the replica's bookkeeping."""
 
     def is_system_schema(self, name: str) -> bool:
         """Return whether the database keeps ``name`` (a schema, casefolded) for itself."""

@@ -13,7 +13,7 @@ class DdlState(StrEnum):
 
     INTENT = "intent"
     BACKGROUND = "background"
-    """It runs in the background, which do not wait for it."""
+    """It runs in the background; other steps do not wait for it."""
     DONE = "done"
     SKIPPED = "skipped"
 

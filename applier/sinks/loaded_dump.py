@@ -1,4 +1,4 @@
-"""What a sink held before its replica began, as the bookkeeping knows it: ``applier load`` writes it, runs read it."""
+"""What a sink held before its replica began, as the bookkeeping records it: ``applier load`` writes it, runs read it."""
 
 from dataclasses import dataclass
 from datetime import datetime

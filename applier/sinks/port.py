@@ -69,7 +69,7 @@ class Sink(Protocol):
         ...
 
     def acquire(self, *, take_over: bool = False) -> None:
-        """Own the replica: lock, heartbeat, a new epoch. Fenced (exit 5) names the owner if it cannot be had in lock_timeout_s."""
+        """Own the replica: lock, heartbeat, a new epoch. Fenced (exit 5) names the owner if the lock is not free within lock_timeout_s."""
         ...
 
     def load(self, *, known: Progress | None = None) -> Progress | None:
@@ -149,7 +149,7 @@ class Sink(Protocol):
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run must stop, as far as the heartbeat knows; None: no reason. Any thread may read it: it costs no statement."""
+        """Why this run must stop, if the heartbeat knows a reason; None: no reason. Any thread may read it: it costs no statement."""
         ...
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class ProgressCommit:
     ``topic_ids``: Kafka's ids of topics, if known.
 
     ``locations``: upstream's tables whose location in the sink has changed; ('', ''): skipped; None: it does not have one any more.
-    ``ahead_tables``: known tables whose rows are written ahead of the checkpoint from now on (True), or are not any more.
+    ``ahead_tables``: known tables whose rows are written ahead of the checkpoint from now on (True), or no longer (False).
     ``source_state``: what the source says of the checkpoint; None: what is stored stays.
     """
 
@@ -56,7 +56,7 @@ class ProgressCommit:
     source_state: str | None = None
 
     def applied_to(self, progress: Progress) -> Progress:
-        """Return what is stored once this is committed, but for the progress row itself."""
+        """Return what is stored once this is committed, except the progress row itself."""
         topics = {stream.topic for stream in self.positions}
         return replace(
             progress,

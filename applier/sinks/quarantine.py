@@ -20,7 +20,7 @@ class Settlement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """What a transaction stores in the quarantine beside its rows. Not picklable: it never leaves the process that makes it.
+    """What a transaction stores in the quarantine in addition to its rows. Not picklable: it never leaves the process that makes it.
 
     ``record_of`` reads the record of an event from Kafka; SourceError if Kafka no longer has it. ``takes_refused``: rows that the
     database refuses are stored too; otherwise they stop the transaction. ``at_most`` limits the events that

@@ -1,4 +1,4 @@
-"""The databases that can be a sink: the one position that names them. Their modules are imported when a URL asks for them."""
+"""The databases that can be a sink: the only module that names them. Their modules are imported when a URL asks for them."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -39,7 +39,7 @@ def register(entry: SinkEntry) -> None:
 
 
 def kit_of(url: str) -> SinkKit:
-    """Return the kit of the database that a URL names; ConfigError: no database is named so."""
+    """Return the kit of the database that a URL names; ConfigError: unknown database."""
     try:
         return _kit(url)
     except BadAddress as bad:
@@ -47,7 +47,7 @@ def kit_of(url: str) -> SinkKit:
 
 
 def read_address(text: str) -> URL:
-    """Return the URL of a supported sink, with options that do no harm; BadAddress for everything else."""
+    """Return the URL of a supported sink, with safe options only; BadAddress for everything else."""
     return _kit(text).read_url(text)
 
 
@@ -71,7 +71,7 @@ def open_glance(settings: SinkSettings, *, changes: bool = False) -> AbstractCon
 
 
 def bookkeeping_of(settings: SinkSettings) -> Bookkeeping:
-    """Return where the bookkeeping of the replica lies."""
+    """Return the location of the replica's bookkeeping."""
     return kit_of(settings.url).bookkeeping(settings)
 
 

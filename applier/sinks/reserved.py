@@ -1,7 +1,7 @@
 """The schemas that upstream's events must not touch: the bookkeeping's, and the system schemas of the database.
 
-A cascade of replicas has such events: the applier behind another one sees the first one's bookkeeping among upstream's tables, and a
-``DROP DATABASE applier`` there would take the bookkeeping here. Names are compared without regard to case, as TiDB does.
+A cascade of replicas has such events: the second applier sees the first one's bookkeeping among upstream's tables, and a ``DROP
+DATABASE applier`` there would drop the bookkeeping here. Names are compared without regard to case, as TiDB does.
 """
 
 from collections.abc import Iterable
@@ -28,12 +28,12 @@ class Reserved(NamedTuple):
     system: frozenset[str]
 
     def holds(self, table: TableName) -> bool:
-        """Return whether the table lies in a reserved schema."""
+        """Return whether the table is in a reserved schema."""
         folded = table.schema.casefold()
         return folded in self.system or (folded == self.bookkeeping.casefold() != "")
 
     def refuse_rows(self, table: TableName, **place: object) -> None:
-        """Raise NeedsOperator if the table lies in a reserved schema."""
+        """Raise NeedsOperator if the table is in a reserved schema."""
         self._refuse([table.schema], mentions=(), facts={"table": str(table), **place})
 
     def refuse_ddl(self, ddl: DdlEvent) -> None:

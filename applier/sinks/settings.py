@@ -7,7 +7,7 @@ from typing import Final
 from applier.database.session import PREFERRED, Tls
 
 SCHEMA: Final = "applier"
-"""Where the bookkeeping lies, unless the configuration names another schema."""
+"""The location of the bookkeeping, unless the configuration names another schema."""
 
 
 Collations = tuple[tuple[str, str], ...]
@@ -30,7 +30,7 @@ class SinkSettings:
     tls: Tls = PREFERRED
     name: str = "replica"
     schema: str = SCHEMA
-    """Where the bookkeeping lies; in SQLite the prefix of its tables."""
+    """The location of the bookkeeping; in SQLite the prefix of its tables."""
     time_zone: str = "UTC"
     lease_s: float = 15.0
     lock_timeout_s: float = 30.0

@@ -20,7 +20,7 @@ class ServerKind:
     has_history: bool = False
     """It can be read as it was at a timestamp."""
     is_wide: bool = False
-    """It shows the digits of a DOUBLE otherwise than upstream's servers agree on: they are compared as numbers."""
+    """It shows the digits of a DOUBLE differently from upstream's servers: they are compared as numbers."""
     has_own_types: bool = False
     """Its columns are not upstream's: without lengths and labels, they cut nothing; only numbers, bytes and dates have upstream's order."""
     begins: tuple[str, ...] = ("BEGIN",)
@@ -31,7 +31,7 @@ class ServerKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideColumn:
-    """A column. ``type`` is None if it is none of the types that are replicated."""
+    """A column. ``type`` is None if it is not a type that is replicated."""
 
     description: ColumnDescription
     type: ColumnType | None

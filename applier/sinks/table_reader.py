@@ -132,7 +132,7 @@ class Reader(Protocol):
         ...
 
     def rows(self, pair: TablePair, keys: Sequence[Key]) -> Sequence[tuple[Value, ...]]:
-        """Return the values of all columns of the rows with these keys; more rows may come, where the collation takes keys for equal."""
+        """Return the values of all columns of the rows with these keys; more rows may come, where the collation treats keys as equal."""
         ...
 
     def bound(self, pair: TablePair, low: Key | None, rows: int) -> Key | None:

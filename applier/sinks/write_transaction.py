@@ -167,7 +167,7 @@ class RefusedRows:
             self._count(self.refused[-1])
 
     def _count(self, event: RejectedEvent) -> None:
-        """Count a rejected event. The quarantine is asked which of them it has only where all of them would be too many."""
+        """Count a rejected event. The quarantine is only asked which of them it has if all of them would be too many."""
         at_most = None if self.quarantined is None else self.quarantined.at_most
         self._uncounted.append(event)
         if at_most is None or self._unexpected + len(self._uncounted) <= at_most:

@@ -33,7 +33,7 @@ from applier.sources.ticdc.tso import TSO_TIMELINE, later_by
 METADATA_FILES: Final = ("metadata", "metadata.partial")
 TIDB_LOG: Final = "tidb-binlog"
 HEADER_LINES: Final = 60
-"""How far into a file of mysqldump its position stands."""
+"""How far into a file of mysqldump its position is searched."""
 OLDEST: Final = 1 << 58
 """A TSO of October 2004: a smaller number is a position in a binlog."""
 REMEDY: Final = Remedy("dump.give-tso-of-dump", "Give the TSO of the dump with --start-ts, or make the dump with Dumpling")
@@ -207,7 +207,7 @@ class ChangefeedKit:
         )
 
     def origin_of(self, source: Source) -> OriginOf:
-        """Return nothing of any record: an event says its own transaction."""
+        """Return nothing for any record: an event says its own transaction."""
         del source
         return lambda _: None
 

@@ -2,7 +2,7 @@
 
 The cost per row does not depend on the number of shapes.
 
-A cache that drops the oldest entry would compile at every row as soon as one shape more than it holds takes turns with the others. So
+A cache that drops the oldest entry would compile at every row as soon as rows of one shape more than it holds alternate. So
 a new shape replaces another only after ROWS_TO_REPLACE rows; until then its rows take the full parse.
 """
 
@@ -34,7 +34,7 @@ class CompiledShapes(Generic[T]):
         self._rows: dict[Shape, int] = {}
 
     def get(self, shape: Shape) -> T | None:
-        """Return what is compiled for a shape, of which one more row has come; None if compiling does not pay yet."""
+        """Return what is compiled for a shape, and count one more row of it; None if compiling does not pay yet."""
         if shape in self._kept:
             return self._kept[shape]
         if len(self._kept) >= self._most and not self._has_enough_rows(shape):
@@ -60,7 +60,7 @@ class CompiledShapes(Generic[T]):
 
 
 MAX_INTERNED: Final = 65_536
-"""Shapes kept from earlier ranges; one takes some hundred bytes."""
+"""Shapes kept from earlier ranges; one takes a few hundred bytes."""
 
 _shapes: Final[dict[Shape, Shape]] = {}
 

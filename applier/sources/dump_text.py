@@ -1,4 +1,4 @@
-"""Files of a dump, plain or compressed with gzip or zstd. Other compressions are refused by name, never passed over."""
+"""Files of a dump, plain or compressed with gzip or zstd. Other compressions are refused by name, never skipped."""
 
 import gzip
 import zlib
@@ -51,7 +51,7 @@ def unpacked_name(name: str) -> str:
 
 
 class _WholeFrames(RawIOBase):
-    """The content of a zstd file. The library's own reader takes a file that was cut for one that ends."""
+    """The content of a zstd file. The library's own reader does not notice that a file was cut."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.open("rb")

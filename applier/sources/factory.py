@@ -1,4 +1,4 @@
-"""The registry of sources: the one position that knows which there are. A new one adds its settings and its kit here."""
+"""The registry of sources: the only module that knows which there are. A new one adds its settings and its kit here."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

@@ -153,7 +153,7 @@ class LogExtent(Protocol):
         ...
 
     def parts(self, whole: RangeId) -> Iterator[RangeId]:
-        """Yield the parts of a range that a task each reads: its files; nothing of an empty one."""
+        """Yield the parts of a range that a task each reads: its files; nothing for an empty one."""
         ...
 
     def end_of_files(self, start: Offset, files: int) -> Offset:
@@ -162,7 +162,7 @@ class LogExtent(Protocol):
 
 
 class DeclaredStart(NamedTuple):
-    """Where a sink stands that other programs have loaded. ``told``: the text that names it more exactly, or ''."""
+    """The position of a sink that other programs have loaded. ``told``: the text that names it more exactly, or ''."""
 
     start_ts: Ts
     told: str
@@ -207,7 +207,7 @@ class SourceKit(Protocol):
     ) -> Decoder:
         """Return how records are read to be applied. ConfigError: a package for the storage is missing, or an option of it is wrong.
 
-        ``lookup``: what reads upstream's rows, of which a record has the handle key only.
+        ``lookup``: what reads upstream's rows, for records that have the handle key only.
         """
         ...
 
@@ -221,7 +221,7 @@ class SourceKit(Protocol):
     # --- positions -------------------------------------------------------------------------------------------------
 
     def timeline(self, state: str | None = None) -> Timeline:
-        """Return what timestamps mean, as far as the stored state of a replica tells it."""
+        """Return what timestamps mean, by the stored state of a replica."""
         ...
 
     def ts(self, text: str, state: str | None) -> Ts:

@@ -107,7 +107,7 @@ class Decoder(RowDecoder, Protocol):
     """Reads the bytes of a source's records and of what its placers return. Frozen and picklable; used on executors and on the driver.
 
     What rows tell of their table's keys is in the ``Shape`` of each placed row: ``KnownKeys``, in which None is what the format does not
-    tell. Nothing behind the port reads another description of a column.
+    tell. Nothing after the port reads another description of a column.
 
     Two ways lead to an event's values, and they agree on every record: ``placer`` and then ``image_decoder`` for the rows that are
     applied, ``events`` for people. What the planner asks of it is ``RowDecoder``.
@@ -168,7 +168,7 @@ class LogReader(RangeReader, Protocol):
 
 @runtime_checkable
 class LogDecoder(Protocol):
-    """A decoder whose records need others of their log, which may lie outside of their range. Optional: a kit asks."""
+    """A decoder whose records need others of their log, which may be outside of their range. Optional: a kit asks."""
 
     def in_log(self, log: LogReader) -> Decoder:
         """Return the decoder of the records of one log."""
@@ -208,14 +208,14 @@ class LogPosition(Protocol):
 
 
 class TopicFacts(Protocol):
-    """What a broker knows of the topics of a source, beside their records. Driver side."""
+    """What a broker knows of the topics of a source, except their records. Driver side."""
 
     def ids(self) -> Mapping[str, str]:
         """Return the ids that the topics got when they were created; a topic without one is absent (mock clusters have none)."""
         ...
 
     def check(self) -> None:
-        """Raise NeedsOperator if a topic is kept in a way that loses rows without a trace: it is compacted.
+        """Raise NeedsOperator if a topic loses rows unnoticed: it is compacted.
 
         Called after each listing, for the topics that it has shown; asks seldom. What the user may not see is logged, and not refused.
         """

@@ -30,7 +30,7 @@ def encode_key(values: Sequence[Value]) -> bytes:
 
 
 def decode_key(key: bytes) -> list[Value]:
-    """Return the values of a key. InvariantViolation if it is none."""
+    """Return the values of a key. InvariantViolation if it is not a key."""
     if key == KEYLESS:
         return []
     try:

@@ -46,7 +46,7 @@ MAX_TABLES: Final = 65_536
 
 
 class UnreadEvent(Protocol):
-    """One event of a record. Nothing of it is read before it is asked for. Each method raises ProtocolError, without a position."""
+    """One event of a record. No part of it is read before it is asked for. Each method raises ProtocolError, without a position."""
 
     @property
     def head(self) -> EventHead | None:
@@ -74,7 +74,7 @@ class UnreadEvent(Protocol):
         ...
 
     def markers(self) -> list[PlacedRow]:
-        """Return a marker (``MARKER_IMAGE``) for each row of an unreadable event, as far as its keys can be read. Raises nothing."""
+        """Return a marker (``MARKER_IMAGE``) for each row of an unreadable event, if its keys can be read. Raises nothing."""
         ...
 
 
@@ -91,7 +91,7 @@ class SelectedEvents:
         self._tables: dict[TableName, SelectedTable] = {}
 
     def table(self, name: TableName) -> SelectedTable:
-        """Return what the selection makes of a table of upstream."""
+        """Return the selection's decision about a table of upstream."""
         found = self._tables.get(name)
         if found is None:
             if len(self._tables) >= MAX_TABLES:

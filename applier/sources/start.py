@@ -1,4 +1,4 @@
-"""Where a source begins to read: where a replica stands, or where a new one begins."""
+"""Where a source begins to read: the position of a replica, or where a new one begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from applier.model.xa_store import XaStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaPosition:
-    """Where a replica stands, as the sink has it. ``state``: what ``Source.state_at`` has returned for ``checkpoint_ts``, or before it."""
+    """A replica's position, as the sink has it. ``state``: what ``Source.state_at`` returned for ``checkpoint_ts`` or before."""
 
     checkpoint_ts: Ts
     positions: Mapping[Stream, StreamPosition]

@@ -231,7 +231,7 @@ class Slices:
         self._bounds: tuple[Ts, ...] = ()
 
     def of(self, batches: Sequence[Batch], plan: PreparePlan) -> tuple[list[Shuffle], int] | None:
-        """Return where the rows of a small segment lie divided from others, and in which partition; None: it must read the batches."""
+        """Return where the rows of a small segment are, divided from others, and in which partition; None: it must read the batches."""
         window, bounds = plan.windows[0], self._bounds
         number = slice_holding(bounds, window)
         if number is None:
@@ -244,7 +244,7 @@ class Slices:
 
 
 def _is_worth_it(batches: Sequence[Batch], bounds: tuple[Ts, ...], number: int, buckets: int) -> bool:
-    """Whether reading batches whole, now and for the slices behind ``number`` that they reach into, costs more than dividing them."""
+    """Whether reading batches whole, now and for the slices after ``number`` that they reach into, costs more than dividing them."""
     undivided = [batch for batch in batches if not batch.is_divided_at(bounds)]
     if not undivided:
         return True

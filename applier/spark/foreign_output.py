@@ -86,7 +86,7 @@ class ForeignOutput:
         self._log.log(logging.DEBUG if is_quiet else logging.WARNING, EVENT, extra=facts)
 
     def _is_repeated(self, facts: dict[str, Any]) -> bool:
-        """Whether the same was logged just before, but for numbers: Spark says it for each task, directory and attempt."""
+        """Whether the same was logged just before, except its numbers: Spark logs it for each task, directory and attempt."""
         now, said = time.monotonic(), VARYING.sub("#", f"{facts.get('source')} {facts['text']} {facts.get('cause')}")
         self._said = {text: at for text, at in self._said.items() if now - at < REPETITION_S}
         if said in self._said:

@@ -4,7 +4,7 @@ The JVM carries bytes that Python has made; it computes nothing. So it needs nei
 pauses short. For 1,000,000 rows those two took 20 of 36 µs of its CPU per row (DESIGN.md 4). Blocks in transit die young: a larger young
 generation only touches more memory.
 
-No default is beside an operator's option of the same kind: a JVM with two collectors does not start.
+No default is added to an operator's option of the same kind: a JVM with two collectors does not start.
 """
 
 import re

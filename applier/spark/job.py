@@ -1,6 +1,6 @@
 """What Spark's jobs run on executors: the plain functions of ``tasks``, over the partitions of a job. And what their results mean.
 
-What goes with a task's code and what it returns is sealed here, on both sides; what lies in files is by ``batch`` and ``PlanBroadcast``.
+What goes with a task's code and what it returns is sealed here, on both sides; ``batch`` and ``PlanBroadcast`` do so for files.
 """
 
 import gc

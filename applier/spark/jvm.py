@@ -5,7 +5,7 @@ line but that one goes to the log (``foreign_output``), also lines of Python wor
 the standard output, which belongs to the command's result.
 
 A context that is stopped while a job runs makes Spark and its Python workers log errors about one another (broken pipes, missing
-blocks). Code that stops one mutes the JVM before: an operator must not take them for the reason of the stop.
+blocks). Code that stops one mutes the JVM before: an operator could mistake them for the reason of the stop.
 """
 
 import atexit

@@ -20,7 +20,7 @@ from applier.model.errors import ApplierError, ConfigError, Remedy
 from applier.spark.failure import job_failed
 
 NEEDED: Final = ("confluent_kafka", "cramjam", "lz4", "msgspec", "pymysql", "sqlalchemy")
-"""What the modules of the tasks import, beside PySpark, which Spark itself puts on the path."""
+"""What the modules of the tasks import, except PySpark, which Spark itself puts on the path."""
 PROBE: Final = """
 import importlib.util, json, sys
 missing = [name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]

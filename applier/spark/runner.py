@@ -1,7 +1,7 @@
 """The pipeline on Spark: listening as one job per cycle, preparing as one job for several segments, writing as one task per segment.
 
-Only pointers to cached data and small reports are on the driver. Three threads use it at once, in pools of the fair scheduler. What is
-cached and what is prepared lies in the files of shuffles (``batch``); reports come back as the elements of a partition of their own, so
+Only pointers to cached data and small reports are on the driver. Three threads use it at once, in pools of the fair scheduler. Cached
+rows and prepared segments are in the files of shuffles (``batch``); reports come back as the elements of a partition of their own, so
 that caching a range sends no chunk anywhere, and a report has the fate of the data that it describes.
 
 What Spark delivers may be cut short or altered anywhere, results on their way to the driver too: ``handover`` says how tasks find out,
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class _Handle:
-    """Where prepared segments lie: in the last of the ``shuffles``, each of which was made from the one before it."""
+    """Where prepared segments are: in the last of the ``shuffles``, each of which was made from the one before it."""
 
     def __init__(self, plan: PlanBroadcast) -> None:
         self.plan = plan

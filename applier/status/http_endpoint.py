@@ -246,7 +246,7 @@ _PATHS: Final = Remedy("status.use-known-path", "Use /, /status, /history, /ddls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageParts:
-    """What the page needs beside the state. ``names``: host names that a browser may use; ``token``: "" refuses commands."""
+    """What the page needs in addition to the state. ``names``: host names that a browser may use; ``token``: "" refuses commands."""
 
     access: ReplicaAccess | None = None
     history: RecentHistory | None = None
@@ -403,7 +403,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log our own defects only: a load balancer that connects and closes again is no error."""
+        """Log our own defects only: a load balancer that connects and closes again is not an error."""
         del request, client_address
         error = sys.exception()
         # A health check that connects and resets gave sixteen lines of traceback every few seconds.
@@ -521,7 +521,7 @@ class EndpointSettings(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Host names, beside that of ``listen``, under which browsers may ask."""
+        """Host names, in addition to the one in ``listen``, under which browsers may ask."""
         ...
 
     @property

@@ -62,7 +62,7 @@ class ReplicaAccess(Protocol):
 
 
 class SinkAccess:
-    """A ``ReplicaAccess`` that asks the sink itself. ``timeline``: what the replica's timestamps mean, as far as that is known."""
+    """A ``ReplicaAccess`` that asks the sink itself. ``timeline``: what the replica's timestamps mean, if that is known."""
 
     def __init__(self, settings: SinkSettings, timeline: Callable[[], Timeline] = lambda: DIGITS) -> None:
         self._settings = settings

@@ -60,7 +60,7 @@ class ReplicaStatus:
     watermark: Ts = field(default=NO_TS)
     timeline: Timeline = DIGITS
     log: LogStatus | None = None
-    """Where a replica of a binlog stands; None: its source is Kafka, or it has no position yet."""
+    """The position of a replica of a binlog; None: its source is Kafka, or it has no position yet."""
 
     @property
     def has_topics(self) -> bool:

@@ -1,7 +1,7 @@
 """Data between tasks arrives whole or not at all: every stream of elements ends with a marker that counts what came before it.
 
 The end of an input proves nothing. When the JVM fails while it feeds a Python worker (a missing shuffle block, a lost executor, a
-corrupt file), it closes the socket, and PySpark's serializers take that for the end of the data. A frame that breaks off is dropped
+corrupt file), it closes the socket, and PySpark's serializers treat that as the end of the data. A frame that breaks off is dropped
 with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000 rows were committed, and the repeated task found the
 segment applied already.
 
@@ -191,7 +191,7 @@ def routed_chunks(elements: Iterable[bytes | RoutedEnd | Failure], buckets: int)
 
 
 def incomplete_segment(**counts: Any) -> IncompleteInput:
-    """Return the error of a segment of which the writer has not got what was announced."""
+    """Return the error of a segment whose writer did not get what was announced."""
     return _incomplete("writing", {}, **counts)
 
 

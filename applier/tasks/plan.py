@@ -1,4 +1,4 @@
-"""What tasks need beside the cached ranges: how segments are prepared and written, and where the output of a listening task goes.
+"""What tasks need in addition to the cached ranges: how segments are prepared and written, and where the output of a listening task goes.
 
 All of it crosses to executors with the tasks. A destination is the number of a partition: ``REPORTS`` for the driver, bucket b at b + 1.
 """
@@ -93,7 +93,7 @@ SMALL_SEGMENT_BYTES: Final = 16 << 20
 """Up to so much, one task does everything: a shuffle costs more than the parallelism gives."""
 SLICED_SEGMENT_ROWS: Final = 25_000
 """The same between two DDLs, of rows that are divided at them (``deal``): to prepare them, all tasks would read everything that is
-cached, and no segment behind the DDL can be prepared with them."""
+cached, and no segment after the DDL can be prepared with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class PreparePlan:
     bulk: bool = False
     """Whether tables may be loaded in bulk, where the dialect can."""
     later: tuple[Ts, ...] = ()
-    """Where segments behind the first one will end, as far as DDLs are known. A batch with rows of many is divided once (``deal``)."""
+    """Where segments after the first one will end, by the known DDLs. A batch with rows of many is divided once (``deal``)."""
     writers: int = 0
     """Rows ahead of W: how many tasks write them at once. 0: each window is one segment, in one transaction."""
 

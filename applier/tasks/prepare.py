@@ -1,7 +1,7 @@
 """PREPARE: from cached chunks to the statements of segments. Plain functions over iterators.
 
 ``render`` compacts the rows of one bucket for several segments at once, and renders their statements. Where rows must change their bucket
-first, ``reroute`` does it. Failures travel as values: a segment of which anything failed is not written. Each function proves that its
+first, ``reroute`` does it. Failures travel as values: a segment with any failure is not written. Each function proves that its
 input is whole (``handover``).
 """
 
@@ -37,7 +37,7 @@ class Rendered(NamedTuple):
     """Sets of transactions."""
     rejected: tuple[RejectedEvent, ...] = ()
     error: ApplierError | None = None
-    """Why the part could not be rendered. Then nothing of it is written."""
+    """Why the part could not be rendered. Then no part of it is written."""
 
 
 Element: TypeAlias = Statement | TransactionSet | Rendered
@@ -204,7 +204,7 @@ def render(plan: PreparePlan, reducer: int, chunks: Iterable[bytes], decoder: De
 
 
 def _render_rows(plan: PreparePlan, reducer: int, items: Iterable[tuple[int, Planned]]) -> Iterator[NumberedElement]:
-    """Deal the statements of rows ahead of W to their writers in turn; deletes are parts of their own, which are written first."""
+    """Divide the statements of rows ahead of W evenly among their writers; deletes are parts of their own, which are written first."""
     parts = [_Part(number, reducer) for number in range(plan.parts)]
     try:
         for number, (_, item) in enumerate(items):

@@ -108,7 +108,7 @@ class RepeatPoints:
         self._open: list[RepeatPoint] = []
         self._last = Ts(0)
         self._returned: set[FoldedName] = set()
-        """The tables of which no row has come since their last return: of several returns without one between them, the first says all."""
+        """The tables without a row since their last return: of several returns without one between them, the first says all."""
 
     def promise(self, offset: int, ts: Ts) -> None:
         """Add a resolved event."""
@@ -127,7 +127,7 @@ class RepeatPoints:
         self._returned.clear()
 
     def replays(self, rows: PlacedRows, kept: Iterable[bool]) -> None:
-        """Add rows of which some are below the floor. They were sent and applied before: their table is sent again from there on."""
+        """Add rows, some of them below the floor. They were sent and applied before: their table is sent again from there on."""
         tables = [None if shape.handle_key else shape.name.fold() for shape in rows.shapes]
         for offset, shape, is_kept in zip(rows.offset, rows.shape, kept, strict=True):
             if (table := tables[shape]) is None:
@@ -152,7 +152,8 @@ MAX_RESUME_POINTS: Final = 256
 MAX_ROW_COUNTS: Final = 64
 
 ROW_BYTES: Final = 24
-"""What a row takes in a chunk beside its key and image. Fixed, so that a range counts the same whatever it shares its chunks with."""
+"""What a row takes in a chunk in addition to its key and image. Fixed, so that a range counts the same whatever it shares its chunks
+with."""
 
 
 class TableSummary:
@@ -173,7 +174,7 @@ class TableSummary:
         self.rows, self.min_ts, self.max_ts, self.first_offset = 0, ts, ts, offset
 
     def count(self, rows: int, min_ts: int, max_ts: int) -> None:
-        """Count rows that lie between two commit_ts."""
+        """Count rows between two commit_ts."""
         self.rows += rows
         if min_ts < self.min_ts:  # noqa: PLR1730 - called per row where tables are mixed: a third of the time of min() and max()
             self.min_ts = min_ts
@@ -365,7 +366,7 @@ class RangeSummary:
             )
 
     def _note_early(self, offset: int, ts: int) -> None:
-        """Note the first event below the floor: proof that something was missed, if it is no replay."""
+        """Note the first event below the floor: proof that something was missed, unless it is a replay."""
         # After a resolved event above the floor it is a replay: the stream had promised that nothing new below it follows (DESIGN.md 3).
         if self._early is None and is_past(ts, self._floor_ts) and not has_shown_past(self._promises.resolved_ts, self._floor_ts):
             self._early = (ts, offset)

@@ -87,7 +87,7 @@ def apply_small(
 
 
 def not_written(error: ApplierError) -> WriteOutcome:
-    """Report a segment of which nothing was written: what was lost on the way to the writer is read again, from the sink's progress."""
+    """Report a segment that was not written at all: what was lost on the way to the writer is read again, from the sink's progress."""
     # Another reading may succeed where content was lost or has changed. Any other error would come again.
     is_lost = isinstance(error, RangeChanged | JobAborted)
     return WriteOutcome(state=WriteState.RELOAD if is_lost else WriteState.FAILED, error=error)

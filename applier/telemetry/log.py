@@ -266,7 +266,7 @@ def _with_positions(facts: dict[str, Any], timeline: Timeline) -> dict[str, Any]
 
 
 def _position(name: str, value: Any, timeline: Timeline) -> tuple[str, str] | None:
-    """Return the name of a fact as a position, and the position; None if it is no position, or is known by its number."""
+    """Return the name of a fact as a position, and the position; None if it is not a position, or is known by its number."""
     found = _PLACE.fullmatch(name)
     if found is None or not isinstance(value, int) or value <= 0 or (text := timeline.text(Ts(value))) == str(value):
         return None

@@ -1,6 +1,6 @@
 """The metrics: every name with its meaning, and its samples for a state of the run.
 
-They are made at each scrape, from the frozen state: a cycle costs nothing, and a stream that is gone leaves no label behind.
+They are made at each scrape, from the frozen state: a cycle costs nothing, and a stream that is gone leaves no label.
 Prometheus' numbers are floats: timestamps are seconds of the upstream's clock here; exact ones are in the JSON status.
 """
 

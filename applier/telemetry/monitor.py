@@ -33,7 +33,7 @@ from applier.telemetry.tally import Tally
 
 
 class ReadyRule:
-    """Watches a run until it has caught up once. Afterwards it stays ready: its lag shows how far it is behind."""
+    """Watches a run until it has caught up once. Afterwards it stays ready: its lag shows the distance."""
 
     def __init__(self) -> None:
         self._ends: Mapping[Stream, Offset] | None = None
@@ -306,7 +306,7 @@ class Monitor:
         return max(self._state.progress_s, min(now_s, self._held_since_s))
 
     def expect(self, records: int) -> None:
-        """Record how many records lie between the replica's position at the start and the ends that were known then."""
+        """Record the number of records between the replica's position at the start and the ends that were known then."""
         self._update(records_total=records)
 
     def quarantined(self, events: int) -> None:

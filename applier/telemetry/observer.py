@@ -74,7 +74,7 @@ class Watcher(Notes, Protocol):
     def held_since(self, since_s: float) -> None:
         """Record since when a segment is being applied, by the monotonic clock; infinite if none is.
 
-        What is read meanwhile is no progress: a run that reads on and cannot write hangs.
+        What is read meanwhile is not progress: a run that reads on and cannot write hangs.
         """
         ...
 

@@ -1,6 +1,6 @@
 """The port for log events, and retries as log events: stamina's own hooks would log the arguments, which may hold values of rows.
 
-It knows nothing of a run, so that a command can log without importing one.
+It does not depend on a run, so that a command can log without importing one.
 """
 
 import logging

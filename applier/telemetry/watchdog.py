@@ -1,4 +1,4 @@
-"""Reports, from its own thread, that a run makes no progress: nothing hangs in silence.
+"""Reports, from its own thread, that a run makes no progress: nothing hangs unnoticed.
 
 It ends nothing: what the run waits for may have its reason (a job waits for executors, an ALTER for its rows). The operator decides.
 """

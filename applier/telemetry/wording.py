@@ -10,7 +10,7 @@ from applier.model.position import NO_TS, Timeline, Ts, moment_of
 from applier.telemetry.log import timestamp_text, utc_text
 
 MOST_NAMED: Final = 5
-"""So many things of one kind are named in a message or a finding."""
+"""The most things of one kind that a message or a finding names."""
 WIDTH: Final = 160
 """A statement or a message is cut here where it must stay on one line."""
 

@@ -1,6 +1,6 @@
 """Upstream's unique keys, collations and plain columns, asked of TiDB where its records do not show them (canal-json, simple).
 
-What is asked is the present: a replica that is behind may be told of an index that its rows do not have yet. So a statement that has run
+What is asked is the present: a replica that lags may learn of an index that its rows do not have yet. So a statement that has run
 in the sink comes first, and upstream is asked only where that does not answer.
 """
 

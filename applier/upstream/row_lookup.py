@@ -1,6 +1,6 @@
 """Looks rows up in upstream at a timestamp: many keys per statement, as many as keep what a statement returns small.
 
-Such a row takes megabytes, or some hundred bytes where the changefeed's limit is low: so the number of keys follows the rows. Columns are
+Such a row takes megabytes, or a few hundred bytes where the changefeed's limit is low: so the number of keys follows the rows. Columns are
 selected so that the values of the wire come exactly. Servers print a FLOAT with six digits, an ENUM as its label, a BIT as bytes. The wire
 has numbers (open_protocol.md 2.6): they are cast.
 """

@@ -143,7 +143,7 @@ class SessionZone:
         self._zone, self._upstream = configured, upstream
 
     def __call__(self) -> str:
-        """Return a name or an offset; '' if nothing says it. ApplierError: upstream does not answer. NeedsOperator: no such zone."""
+        """Return a name or an offset; '' if it is not known. ApplierError: upstream does not answer. NeedsOperator: no such zone."""
         if not self._zone and self._upstream is not None:
             self._zone = _asked(self._upstream)
         return self._zone

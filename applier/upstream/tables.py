@@ -33,7 +33,7 @@ class TidbTables:
     selection: TableSelection
 
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
-        """Read the catalogue at ``ts``: no DDL of later is in it. None: there is no such time."""
+        """Read the catalogue at ``ts``: no DDL of later is in it. None: the time does not exist."""
         del settled
         if not ts:
             return None

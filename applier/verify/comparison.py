@@ -23,7 +23,7 @@ from applier.verify.sides import Sides
 from applier.verify.value import is_equal
 
 LEAF_ROWS: Final = 4096
-"""So many rows are looked at one by one."""
+"""Number of rows that are compared one by one."""
 MOST_BITS: Final = 16
 """At most 65,536 parts at once."""
 LOOKED_UP: Final = 100
@@ -117,7 +117,7 @@ class TableComparison:
 
 
 def _bits_for(rows: int, bits: int) -> int:
-    """Return how many bits of the digest divide the rows into parts of some hundred."""
+    """Return how many bits of the digest divide the rows into parts of a few hundred."""
     wanted = bits + max(8, (rows * 16 // LEAF_ROWS).bit_length())
     return min(wanted, bits + MOST_BITS, DIGEST_BITS)
 

@@ -1,4 +1,4 @@
-"""Whether a column of the sink holds a value exactly: what a server would refuse, cut or round is no repair.
+"""Whether a column of the sink holds a value exactly: what a server would refuse, cut or round is not a repair.
 
 The statements of a repair run in a strict session, which refuses most of it, and with it the whole file. So it is found out before.
 A strict server still rounds a DECIMAL with a note only. What ``fitting`` refuses (fractions of a second, spaces at the end) is left to it.
@@ -14,7 +14,7 @@ from applier.mysql.literals import GREATEST_FLOAT
 from applier.sinks.table_pair import ColumnPair
 
 EXACT: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii", "latin1"})
-"""Character sets of which it is known exactly which characters they have."""
+"""Character sets whose characters are exactly known."""
 CODECS: Final = {**dict.fromkeys(EXACT, "utf-8"), "ascii": "ascii", "latin1": "cp1252", "gbk": "gbk", "gb18030": "gb18030"}
 """Python's names of character sets that TiDB has. Of others, the strict session decides."""
 _LATIN1_CONTROLS: Final = str.maketrans(dict.fromkeys((0x81, 0x8D, 0x8F, 0x90, 0x9D), "?"))

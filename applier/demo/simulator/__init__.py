@@ -10,5 +10,5 @@ Imports ``model`` and the parts of a TSO; never the applier's decoders. Read ``h
 - where it goes: ``kafka_log`` to any broker, ``broker`` is an embedded one;
 - what must come out: ``sqlite_oracle`` executes the same history, ``compare`` finds every difference.
 
-What only tests and docker/compose.yaml need besides lies in tests/rig: an oracle for servers, large logs, the upstream of the containers.
+What only tests and docker/compose.yaml need is in tests/rig: an oracle for servers, large logs, the upstream of the containers.
 """

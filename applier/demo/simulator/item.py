@@ -88,7 +88,7 @@ class ImageOptions:
     selector: ColumnSelector | None = None
 
     def sent(self, form: WireFormat, options: WireOptions) -> "ImageOptions":
-        """Return what a format makes of them: all but Open Protocol have old images always, and simple has complete ones only."""
+        """Return them as a format writes them: all but Open Protocol have old images always, and simple has complete ones only."""
         match form:
             case WireFormat.OPEN_PROTOCOL:
                 return self

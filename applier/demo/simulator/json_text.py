@@ -112,7 +112,7 @@ def _plain(mantissa: str, exponent: int) -> str:
 
 
 def _comparable(size: float, *, single: bool) -> float:
-    """Compare a FLOAT with the bounds as the 32-bit number's shortest decimal (float32(1e-6) lies below 1e-6)."""
+    """Compare a FLOAT with the bounds as the 32-bit number's shortest decimal (float32(1e-6) is below 1e-6)."""
     return float(_shortest_single(size)) if single else size
 
 

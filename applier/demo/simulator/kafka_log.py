@@ -22,7 +22,7 @@ _SHOWN_POLL_S = 0.05
 _FULL_QUEUE_WAIT_S = 0.5
 _EXISTS = (KafkaError.TOPIC_ALREADY_EXISTS,)
 KEPT_FOR_EVER = -1
-"""Simulated commits lie in the past, and so do their record times: a broker would expire them at once."""
+"""Simulated commits are in the past, also their record times: a broker would expire them at once."""
 
 
 def create_topic(bootstrap_servers: str, topic: str, partitions: int, *, retention_ms: int = KEPT_FOR_EVER, **properties: Any) -> None:

@@ -1,6 +1,6 @@
 """MySQL text of the simulated upstream: DDL as TiDB prints it for the wire, and DML for an oracle of the MySQL family.
 
-Schema names can be mapped, so that an oracle lives beside the sink on one server.
+Schema names can be mapped, so that an oracle and the sink share a server.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What happens upstream: row changes and DDLs as structures; text and bytes are made of them elsewhere."""
+"""What happens upstream: row changes and DDLs as structures; other modules write them as text and bytes."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,7 +12,7 @@ Row: TypeAlias = tuple[Value, ...]
 
 
 class ActionType(IntEnum):
-    """TiDB's codes of DDLs, as far as the simulator makes them (open_protocol.md 2.12)."""
+    """TiDB's codes of DDLs, limited to what the simulator makes (open_protocol.md 2.12)."""
 
     CREATE_SCHEMA = 1
     DROP_SCHEMA = 2

@@ -37,7 +37,7 @@ _WITH_FRACTION = frozenset({TypeClass.DATETIME, TypeClass.TIMESTAMP, TypeClass.T
 
 
 class SentColumn(NamedTuple):
-    """A column of a schema message. ``decimal``: digits behind the point, or of a second; ``default``: as text, None without one."""
+    """A column of a schema message. ``decimal``: digits after the point, or of a second; ``default``: as text, None without one."""
 
     name: str
     type: UpstreamType

@@ -89,7 +89,7 @@ def display_length(kind: UpstreamType) -> int:
 
 
 def charset_of(kind: UpstreamType) -> tuple[str, str]:
-    """Return the charset and the collation of a column: binary for all that is no text."""
+    """Return the charset and the collation of a column: binary for all types that are not text."""
     return ("utf8mb4", kind.collation) if kind.kind in CHARACTER_CLASSES else ("binary", "binary")
 
 

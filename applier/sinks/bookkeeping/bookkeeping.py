@@ -1,7 +1,7 @@
-"""Where the bookkeeping of one replica lies (tables of ``sql/schema.sql``, rows of its name), and its SQL in a database's words.
+"""The location of one replica's bookkeeping (tables of ``sql/schema.sql``, rows of its name), and its SQL in a database's words.
 
-The modules beside this one run one or a few named statements (``sql/queries.sql``) each, inside a transaction that the caller began and
-commits. Database errors come through as SQLAlchemy's: each dialect translates them at its own edge.
+The other modules of this package run one or a few named statements (``sql/queries.sql``) each, inside a transaction that the caller began
+and commits. Database errors come through as SQLAlchemy's: each dialect translates them at its own edge.
 
 The statements are SQL that every database understands, except ``{now}``, ``{for_update}``, ``{for_share}`` and
 ``UPSERT INTO table (columns) KEY (columns) VALUES (…)``. A dialect is a value of these words; the defaults are standard SQL.
@@ -117,7 +117,7 @@ class Transactions(Protocol):
 
 
 class BookkeepingAddress(NamedTuple):
-    """Where the bookkeeping's tables lie: in a schema, or under a prefix where the database has no schemas."""
+    """The location of the bookkeeping's tables: in a schema, or under a prefix where the database has no schemas."""
 
     schema: str | None
     prefix: str
@@ -130,11 +130,11 @@ class Bookkeeping:
     name: str
     dialect: BookkeepingDialect
     schema: str = SCHEMA
-    """Where its tables lie; the prefix of their names where there are no schemas."""
+    """The location of its tables; the prefix of their names where there are no schemas."""
 
     @property
     def address(self) -> BookkeepingAddress:
-        """Where its tables lie."""
+        """The location of its tables."""
         return BookkeepingAddress(self.schema, "") if self.dialect.has_schemas else BookkeepingAddress(None, f"{self.schema}_")
 
     def run(self, connection: Connection, query: str, **values: object) -> CursorResult[Any]:

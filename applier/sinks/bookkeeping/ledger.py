@@ -88,7 +88,7 @@ class Ledger:
         connection.execute(self.bookkeeping.query("ledger_settled"), values | {"state": state.value})
 
     def end(self, connection: Connection, identity: DdlIdentity, state: DdlState) -> None:
-        """Turn an intent into done or skipped; InvariantViolation if there is no such intent."""
+        """Turn an intent into done or skipped; InvariantViolation if the intent does not exist."""
         if not self.end_if_open(connection, identity, state):
             message = "a DDL ended without an intent in the ledger"
             raise InvariantViolation(message, ddl_ts=identity.ts, table=identity.name)
@@ -107,7 +107,7 @@ class Ledger:
         connection.execute(self.bookkeeping.query("ledger_refused"), self._key(identity) | {"error": error})
 
     def note_skipped(self, connection: Connection, identity: DdlIdentity, note: str) -> None:
-        """Write beside a skipped DDL who has skipped it."""
+        """Add to a skipped DDL who has skipped it."""
         connection.execute(self.bookkeeping.query("ledger_note"), self._key(identity) | {"error": note})
 
     def forget_skipped(self, connection: Connection, identity: DdlIdentity) -> bool:
@@ -217,7 +217,7 @@ class PastDdls:
         self._kept, self._since = None, NO_TS
 
     def history(self, connection: Connection, name: FoldedName, ts: Ts, rules: tuple[Target, Naming]) -> TableHistory:
-        """Return what the statements before a DDL at ``ts`` have made of a table. ``rules``: the sink's and upstream's."""
+        """Return a table as the statements before a DDL at ``ts`` have changed it. ``rules``: the sink's and upstream's."""
         kept = self._kept
         if kept is None or kept.rules != rules or not may_follow(ts, self._since):
             kept, self._since = Past(*rules), NO_TS

@@ -229,7 +229,7 @@ class ProgressTable:
             connection.execute(self.bookkeeping.query("known_table_ahead"), ahead)
 
     def locations(self, connection: Connection) -> dict[FoldedName, FoldedName]:
-        """Read where the sink has each table of upstream, as far as a filter or routes have ever been configured."""
+        """Read where the sink has each table of upstream, if a filter or routes have ever been configured."""
         rows = self.bookkeeping.run(connection, "table_location_read")
         return {FoldedName(row.upstream_schema, row.upstream_table): FoldedName(row.schema_name, row.table_name) for row in rows}
 

@@ -1,6 +1,6 @@
 """The bookkeeping of one replica as the driver and the commands use it: each call is a separate transaction, which the sink runs.
 
-Writers and DDLs use the tables beside this module inside their own transactions. ``read_overview`` reads the state of a replica without
+Writers and DDLs use the tables of this package inside their own transactions. ``read_overview`` reads the state of a replica without
 owning it, changing it or waiting for a writer.
 """
 
@@ -71,7 +71,7 @@ class SinkSessions(Transactions, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaBookkeeping:
-    """What the sink stores of one replica, beside its progress. Not thread-safe. Needs no ownership, except where noted."""
+    """What the sink stores about one replica, except its progress. Not thread-safe. Needs no ownership, except where noted."""
 
     tables: Bookkeeping
     sessions: SinkSessions
@@ -107,7 +107,7 @@ class ReplicaBookkeeping:
         return self.sessions.change(lambda connection: Ledger(self.tables).resolve(connection, ts, name, state), "resolving a DDL")
 
     def note_skipped_ddl(self, identity: DdlIdentity, note: str) -> None:
-        """Write beside a DDL that is skipped who has skipped it."""
+        """Add to a skipped DDL who has skipped it."""
         doing = "noting who has skipped a DDL"
         self.sessions.change(lambda connection: Ledger(self.tables).note_skipped(connection, identity, note), doing)
 

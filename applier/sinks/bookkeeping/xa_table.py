@@ -12,9 +12,9 @@ from applier.model.xa_store import XaReader
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions
 
 PIECES: Final = 16
-"""So many pieces are written in one transaction."""
+"""Number of pieces that are written in one transaction."""
 PLACES: Final = 500
-"""So many transactions are deleted by one statement."""
+"""Number of transactions that one statement deletes."""
 KEEPING: Final = "keeping prepared transactions"
 
 

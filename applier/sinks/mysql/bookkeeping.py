@@ -30,5 +30,5 @@ DIALECT: Final = BookkeepingDialect(
 
 
 def bookkeeping_of(settings: SinkSettings) -> Bookkeeping:
-    """Return where the bookkeeping of the replica lies."""
+    """Return the location of the replica's bookkeeping."""
     return Bookkeeping(settings.name, DIALECT, settings.schema)

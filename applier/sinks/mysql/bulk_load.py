@@ -14,7 +14,7 @@ from applier.sinks.mysql.fitting import data_type_of
 from applier.sinks.mysql.row import ESCAPE, FIELD_END, LINE_END
 
 FILE_NAME: Final = "applier-rows"
-"""The name that the statement asks for. There is no such file: the rows are sent from memory, and no other name is answered."""
+"""The name that the statement asks for. This file does not exist: the rows are sent from memory, and no other name is answered."""
 LOAD_BYTES: Final = 4 * 1024 * 1024
 """Where a load is cut: larger ones gain nothing and hold memory."""
 

@@ -31,7 +31,7 @@ MOST_READS: Final = 100
 """Keys of a READ: each row is compared with half of them, so that the server says by its own rules which key it belongs to."""
 
 _FRAME: Final = 100
-"""Bytes beside the literals of one column of a key, with a name of some length."""
+"""Bytes that one column of a key takes in addition to its literals, with a name of some length."""
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _NUMBER: Final = "CAST({name} AS CHAR)"
@@ -106,7 +106,7 @@ def _read_column(column: ColumnDescription) -> str:
 TARGET_BYTES: Final = 1024 * 1024
 """Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""
 COMMAND_BYTES: Final = 1
-"""What a packet holds beside the text of its statement."""
+"""What a packet holds in addition to the text of its statement."""
 
 
 def head_of(verb: str, table: TableDescription, columns: Sequence[str]) -> str:
@@ -417,7 +417,7 @@ def _same_json(name: str, literal: str) -> str:
 
 
 def _sign_order(column: ColumnDescription) -> Comparison:
-    """Return the function that puts a zero of the literal's sign before one of the other sign. Empty: the literal is no such zero."""
+    """Return the function that puts a zero of the literal's sign before one of the other sign. Empty: the literal is not such a zero."""
     name = quote_identifier(column.name)
     if data_type_of(column) not in _FLOATS:
         return lambda _: ""

@@ -33,7 +33,7 @@ _QUOTES: Final = (b"'", b'"')
 
 
 def with_vectors(text: bytes, columns: Sequence[str], vectors: Collection[str]) -> bytes:
-    """Return the part of an INSERT behind the table's name with ``STRING_TO_VECTOR`` around each text of ``vectors``.
+    """Return the part of an INSERT after the table's name with ``STRING_TO_VECTOR`` around each text of ``vectors``.
 
     ``columns``: the table's, for an INSERT that lists none; all names casefolded.
     """

@@ -48,7 +48,7 @@ class MysqlKit(SinkKit):
         return ServerLoader(settings)
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
-        """Return where the bookkeeping lies."""
+        """Return the location of the bookkeeping."""
         return bookkeeping_of(settings)
 
     def is_system_schema(self, name: str) -> bool:

@@ -4,8 +4,8 @@ The lock (``GET_LOCK``) is held by one session that cannot reconnect and that al
 run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other run has become the
 owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
 
-A run waits for the lock until another run releases it, is dead, or is taken over. If the lock is free and the heartbeat stands still, the
-owner is dead: take over at once. If the lock is held and the heartbeat is older than the lease, the owner is frozen: end its sessions,
+A run waits for the lock until another run releases it, is dead, or is taken over. If the lock is free and the heartbeat does not change,
+the owner is dead: take over at once. If the lock is held and the heartbeat is older than the lease, the owner is frozen: end its sessions,
 which releases the lock.
 
 The heartbeat is a thread with its own session, because the owner's session may be busy with a DDL for hours. It decides nothing: it renews
@@ -114,7 +114,7 @@ ENDING_S = 30
 
 
 class _StoppedHeartbeat:
-    """Whether a heartbeat stood still for ``limit_s`` by our own clock. The database's clock may have been set back meanwhile."""
+    """Whether a heartbeat did not change for ``limit_s`` by our own clock. The database's clock may have been set back meanwhile."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s

@@ -1,9 +1,9 @@
 """Many rows at once, as literals of a statement or as lines of a bulk load: column by column, so that nearly all of the work is done in C.
 
 ``_column`` is the one table of columns. A column's proof says of all its values at once that they are of its type and that the sink's
-column stores them unchanged: numbers are added up, texts are joined (a NULL, or a value of another type, is no part of either). Each output
-then looks for what only it cannot write as it is: a quote, or the end of a field. One ``%`` formats all rows. Measured with five columns
-(CPython 3.11), 250 rows: 0.8 microseconds a row, where value by value takes 2.0.
+column stores them unchanged: numbers are added up, texts are joined (a NULL, or a value of another type, is not a part of either). Each
+output then looks for what only it cannot write as it is: a quote, or the end of a field. One ``%`` formats all rows. Measured with five
+columns (CPython 3.11), 250 rows: 0.8 microseconds a row, where value by value takes 2.0.
 
 In a statement, a column with a value that needs care is written value by value, as ``literals`` does it; the others are not slowed down by
 it. In a REPLACE list a quoted DECIMAL is exact, and a bare float is a decimal literal of at most 21 positions that the server rounds
@@ -74,12 +74,12 @@ class _Form(NamedTuple):
     null: str | None
     """How NULL is written; None if it is refused."""
     each: Callable[[Any], Any]
-    """What ``%s`` takes, made of a value where one of the column needs care, or of a NULL. Raises if it cannot be written."""
+    """The argument of ``%s`` for a value of a column whose values need conversion, or for a NULL. Raises if it cannot be written."""
     is_total: bool
     """Whether ``each`` takes unproven values too."""
     needs_care: Care | None = None
     takes: Callable[[Any], Any] | None = None
-    """What the format takes, made of a value; None: the value itself."""
+    """The argument of the format for a value; None: the value itself."""
     beside_null: Callable[[Values, str], list[Any]] = _numbers_beside_null
     """Values with NULLs, as ``%s`` writes them."""
 

@@ -60,7 +60,7 @@ def open_comparison(settings: SinkSettings, statement_timeout_s: int) -> ServerS
 
 @contextmanager
 def glancing(settings: SinkSettings) -> Iterator[Connection]:
-    """Give a session of its own for one short transaction, beside whatever this process does with the sink.
+    """Give a separate session for one short transaction; other work of this process with the sink continues.
 
     Errors as in ``open_session``.
     """

@@ -188,7 +188,7 @@ class MysqlSink(SqlSink):
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run must stop, as far as the heartbeat knows."""
+        """Why this run must stop, if the heartbeat knows a reason."""
         return self._ownership.heartbeat_error
 
     def close(self) -> None:

@@ -131,7 +131,7 @@ def _indexed_columns(connection: sqlite3.Connection, stored: str) -> frozenset[s
 
 
 def _column_marks(sql: str) -> Iterator[tuple[str, str]]:
-    """Yield (column, MySQL definition) from the text of CREATE TABLE, of which SQLite keeps comments through every ALTER."""
+    """Yield (column, MySQL definition) from the text of CREATE TABLE, whose comments SQLite keeps through every ALTER."""
     # Comments live in the text of the table only: SQLite stores no facts about a column elsewhere, and a table beside it would not follow
     # an ALTER that someone runs by hand.
     depth, column = 0, ""

@@ -1,7 +1,7 @@
 """Writes a table's definition as SQLite's CREATE statements.
 
-SQLite keeps the text of CREATE statements, comments included, through every ALTER and dump. So the MySQL definition of a column stands
-as a comment after the column (``"status" TEXT NOT NULL /*: enum('new','paid') NOT NULL DEFAULT 'new' */``), and that of an index inside
+SQLite keeps the text of CREATE statements, comments included, through every ALTER and dump. So the MySQL definition of a column is a
+comment after the column (``"status" TEXT NOT NULL /*: enum('new','paid') NOT NULL DEFAULT 'new' */``), and that of an index inside
 the CREATE INDEX: it can never part from the table, it is written in the same transaction, and ``.schema`` shows it. ``catalogue.py`` reads
 it back.
 

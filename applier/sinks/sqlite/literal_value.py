@@ -181,7 +181,7 @@ _UNSIGNED = ColumnType(base="bigint", unsigned=True)
 def fill_value(column: ColumnDefinition, ddl_time: DdlTime) -> Stored:
     """Return what existing rows hold in a column that was added then: its default, or MySQL's implicit one if it is NOT NULL.
 
-    NeedsOperator if the default is an expression (its values for the existing rows are not on the wire), or if what MySQL makes of
+    NeedsOperator if the default is an expression (its values for the existing rows are not on the wire), or if MySQL's value of
     the literal is not certain.
     """
     if column.default is None:
@@ -229,7 +229,7 @@ def bring_to_wire(old: TableDefinition, columns: list[DraftColumn], ddl_time: Dd
 def _of_wire(column: ColumnDefinition, ddl_time: DdlTime) -> ColumnDefinition:
     """Return a column with the literal default of a TIMESTAMP in the zone of the wire, as rows have it.
 
-    NeedsOperator: it is no certain point in time in the session's zone.
+    NeedsOperator: it is not one certain time in the session's zone.
     """
     if column.type.family is not TypeFamily.TIMESTAMP or column.default is None or column.default.kind is not DefaultKind.LITERAL:
         return column

@@ -18,7 +18,7 @@ ROWID_NAMES: Final = ("rowid", "_rowid_", "oid")
 
 
 def quote(name: str) -> Sql:
-    """Quote an identifier: the only position that does."""
+    """Quote an identifier: no other function does."""
     return Sql('"' + name.replace('"', '""') + '"')
 
 

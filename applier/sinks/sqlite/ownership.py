@@ -1,4 +1,4 @@
-"""Who owns the file: an OS lock on ``<file>.lock`` beside the database, which dies with its process, however that ends.
+"""Who owns the file: an OS lock on ``<file>.lock`` in the database's directory, which ends with its process, however that ends.
 
 The lock file names its holder, and its time of modification is the heartbeat. To take over from a frozen owner, a run replaces the lock
 file by a new one: the old owner still holds a lock, but on a file that has no name any more, and finds that out at its next heartbeat.

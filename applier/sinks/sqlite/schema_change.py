@@ -82,7 +82,7 @@ def in_its_zone(connection: sqlite3.Connection, ddl: DdlEvent) -> DdlEvent:
 
 
 def create_view(connection: sqlite3.Connection, name: TableName, cursor: Cursor, schema: str) -> None:
-    """Create a view; ``cursor`` stands after its name. DdlSyntaxError if the query cannot be translated. No view of that name may exist.
+    """Create a view; ``cursor`` is after its name. DdlSyntaxError if the query cannot be translated. No view of that name may exist.
 
     ``schema`` is that of unqualified names.
     """

@@ -90,7 +90,10 @@ def open_engine(path: Path, lock_wait_timeout_s: int) -> Engine:
 
 
 def require_file_place(path: Path) -> None:
-    """FatalSinkError if the path is a directory, or lies in none. None is made: a misspelt path would begin a second replica there."""
+    """FatalSinkError if it is a directory, or its directory is missing.
+
+    The directory is not created: a misspelt path would begin a second replica there.
+    """
     if path.is_dir():
         raise FatalSinkError(
             "the SQLite file is a directory", remedy=Remedy("sqlite.give-file-in-url", "Give a file in [sink] url"), path=str(path)
@@ -150,7 +153,7 @@ def transaction(engine: Engine, **facts: Any) -> Iterator[Connection]:
 
 @contextmanager
 def glancing(url: str, *, changes: bool) -> Iterator[Connection]:
-    """Give a connection of its own for one short transaction, beside whatever this process does with the file.
+    """Give a separate connection for one short transaction; other work of this process with the file continues.
 
     ``changes``: it writes. FatalSinkError if there is no file.
     """

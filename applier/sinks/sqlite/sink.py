@@ -1,7 +1,7 @@
 """The driver side of a replica in one SQLite file.
 
-DDL is transactional here: the statement, its ledger entry and the progress share one transaction, so no intent is ever left behind, and
-nothing has to be compared after a crash. Writers on the same machine open the file themselves.
+DDL is transactional here: the statement, its ledger entry and the progress share one transaction, so a crash never leaves an intent,
+and nothing has to be compared afterwards. Writers on the same machine open the file themselves.
 """
 
 import os
@@ -122,7 +122,7 @@ class SqliteSink(SqlSink):
 
     @property
     def heartbeat_error(self) -> Exception | None:
-        """Why this run must stop, as far as the heartbeat knows."""
+        """Why this run must stop, if the heartbeat knows a reason."""
         return self._lock.lost
 
     # Catalogue

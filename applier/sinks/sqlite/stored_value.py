@@ -6,10 +6,10 @@ would make them floating point); DECIMAL, dates and times are TEXT; FLOAT and DO
 
 Each conversion raises ``Inexact`` where the result is not certain.
 
-Conversions of stored values when a column's type changes: exactly what MySQL makes of them, or a stop. Which pairs of types convert, and of
-which of their values each server makes the same, says ``applier.ddl.conversion_rule``. A conversion runs once per existing value (NULL is
-never passed), inside SQLite, as a function of the connection. What is not certain: rounding that depends on the server, text that is not
-the plain form of the new type, a value out of range.
+Conversions of stored values when a column's type changes: exactly as MySQL converts them, or the replica stops.
+``applier.ddl.conversion_rule`` says which pairs of types convert, and which of their values each server converts alike. A conversion runs
+once per existing value (NULL is never passed), inside SQLite, as a function of the connection. What is not certain: rounding that depends
+on the server, text that is not the plain form of the new type, a value out of range.
 
 A value of a dump becomes what the stream would have brought for it, in the form in which rows are stored.
 """
@@ -248,7 +248,7 @@ class DdlTime:
         return f"{moment:%Y-%m-%d %H:%M:%S}" + (f".{fraction}" if scale else "")
 
     def in_wire_zone(self, text: str) -> str:
-        """Return a time of the session's zone as the wire writes a TIMESTAMP. Inexact: it is no time there, two times, or no TIMESTAMP."""
+        """Return a time of the session's zone as the wire writes a TIMESTAMP. Inexact: it is no time there, two times, or out of range."""
         if not self.session_zone or text.startswith(_ZERO):
             return text
         moment, fraction = _moment(text, _zone(self.session_zone))
@@ -311,7 +311,7 @@ def conversion(old: ColumnType, new: ColumnType) -> Conversion:
 def conversion_of_rows(old: ColumnType, new: ColumnType, ddl_time: DdlTime) -> Conversion:
     """As ``conversion``, for values that a table holds. A literal has passed upstream's sql_mode already; text of rows has not.
 
-    A TIMESTAMP becomes another type, and is made of one, in the zone of upstream's session.
+    A TIMESTAMP is converted to and from other types in the zone of upstream's session.
     """
     if old.family is not new.family and ddl_time.session_zone:
         if old.family is TypeFamily.TIMESTAMP:

@@ -64,7 +64,7 @@ _ACTIONS: Final = (
 )
 _ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
 MOST_WALKED_BYTES: Final = 64 << 20
-"""So much of the log is looked through for DDLs behind a position: about a second."""
+"""Bytes of the log that are searched for DDLs after a position: about a second."""
 LOCK_WAIT_S: Final = 2
 """A table that a statement holds for longer makes the list worthless for now."""
 _UNKNOWN: Final = frozenset({1049, 1146})
@@ -220,7 +220,7 @@ class UpstreamCatalogue:
 
 
 def chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
-    """Return the tables with rows of their own that the replica has, under upstream's names, as far as the user may see them."""
+    """Return the tables with rows of their own that the replica has, under upstream's names, that the user may see."""
     return _chosen(server.rows("listing the tables", _OWN_ROWS), selection)
 
 

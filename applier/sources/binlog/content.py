@@ -1,6 +1,6 @@
 """What one group holds, gathered until its end: only the end says whether it counts and under which timestamp. Then cut into records.
 
-A small group stays in memory, a large one goes to a temporary file. What ROLLBACK TO has undone is taken out.
+A small group stays in memory, a large one goes to a temporary file. What ROLLBACK TO has undone is removed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ MEMORY_BYTES: Final = 16 << 20
 PIECE_BYTES: Final = 256 << 10
 """What a sink is given at once of a transaction that it keeps: every server takes a statement of this size, escaped."""
 _OBJECT_BYTES: Final = 50
-"""What an event takes beside its bytes."""
+"""Memory that an event takes in addition to its bytes."""
 _CONTROL: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK", b"XA", b"SAVEPOINT", b"RELEASE"})
 _VARIABLES: Final = frozenset({kinds.INTVAR, kinds.RAND, kinds.USER_VAR})
 _LONGEST_CONTROL: Final = 400
@@ -46,7 +46,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Kept)
 
 
 class GroupContent:
-    """The events of a group that rows or statements are made of."""
+    """The events of a group with rows or statements."""
 
     def __init__(self) -> None:
         self._events: list[bytes] = []
@@ -92,7 +92,7 @@ class GroupContent:
 
     @property
     def memory_bytes(self) -> int | None:
-        """How much memory it takes, about; None: it is in a file, which ``close`` removes."""
+        """The approximate memory that it takes; None: it is in a file, which ``close`` removes."""
         events = len(self._events) + len(self._statements)
         return None if self._file is not None else self._size + sum(len(data) for _, data, _ in self._statements) + events * _OBJECT_BYTES
 

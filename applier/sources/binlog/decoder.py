@@ -1,7 +1,7 @@
 """The binlog's side of the source's port: what executors and the driver read records with.
 
 ``BinlogPlacer`` is the hot path: table, time, kind and key of each row of a range's records; images stay the bytes that came. A record is
-a transaction or a part of one. Rows of many transactions are yielded together, as columns; an event that is no row ends such a group.
+a transaction or a part of one. Rows of many transactions are yielded together, as columns; an event that is not a row ends such a group.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ from applier.sources.port import EventHead, Placed, PlacedEvent, PlacedRows, Rec
 from applier.sources.row_key import decode_key
 
 RUN_ROWS: Final = 512
-"""Rows that are yielded together, more or less."""
+"""Approximate number of rows that are yielded together."""
 
 _PLAIN_BEGIN: Final = b"\0BEGIN"
 """Of the QUERY event that begins most transactions: it is not looked at."""
@@ -87,7 +87,7 @@ class _Run:
             indexes += [index + number for number in numbers]
 
     def end(self, *others: PlacedEvent) -> None:
-        """End the rows, with each table of which rows are skipped, at the last of them; ``others`` come after them."""
+        """End the rows, with each table that has skipped rows, at the last of these; ``others`` come after them."""
         self.ready += self.left_out.values()
         self.left_out.clear()
         if self.columns[0]:
@@ -206,7 +206,7 @@ class BinlogPlacer:
 
 
 def _markers(head: PartHead, value: bytes, event: PartEvent) -> Iterator[PlacedRow]:
-    """Yield a marker for each row of a rows event, as far as their keys can be read."""
+    """Yield a marker for each row of a rows event, if their keys can be read."""
     kind, begin, end, _, table = event
     if isinstance(table, MappedTable) and kind in OPERATIONS:
         found = table.markers(value, begin + HEADER_BYTES, end, kind)
@@ -230,7 +230,7 @@ def _one_by_one(run: _Run) -> Iterator[tuple[int, Placed]]:
 def whole_events(record: Record, place: RecordPosition, selection: TableSelection) -> list[Event]:
     """Return the events of one record in order. ProtocolError, NeedsOperator: it cannot be read.
 
-    Tables that ``selection`` excludes are shown too, as far as they can be read; what cannot be read of them is passed over.
+    Tables that ``selection`` excludes are shown too; what cannot be read of them is skipped.
     """
     know = partial(_table, selection=selection)
     head: PartHead | None = None
@@ -304,7 +304,7 @@ class BinlogDecoder:
     """Implements ``Decoder``. What is compiled is shared by the process.
 
     ``selection``: what its placers give of upstream, and under which names. ``events`` shows everything, as it came,
-    but for what cannot be read of excluded tables.
+    except unreadable events of excluded tables.
     """
 
     selection: TableSelection = EVERYTHING

@@ -20,9 +20,9 @@ from applier.sources.changefeed import HEADER_LINES
 from applier.sources.dump_text import open_text
 
 HEAD_BYTES: Final = 1 << 20
-"""The position stands before the first table."""
+"""The position comes before the first table."""
 TAIL_BYTES: Final = 1 << 16
-"""mariadb-dump writes the GTIDs behind the last one. Of a compressed dump only the beginning is read: the position suffices."""
+"""mariadb-dump writes the GTIDs after the last one. Of a compressed dump only the beginning is read: the position suffices."""
 
 _REMEDY: Final = Remedy(
     "binlog.give-dump-with-coordinates",

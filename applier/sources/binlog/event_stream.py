@@ -1,4 +1,4 @@
-"""Reads the events of a binlog from a position on: a dump and its framing. Never goes back, and never reconnects without being asked.
+"""Reads the events of a binlog, starting at a position: a dump and its framing. Never goes back, and never reconnects on its own.
 
 ``Framing`` does no I/O. Each event is one packet, or several if it is larger than a packet can be. It names the position of its end, so a
 lost or repeated event shows at once; its checksum is compared where its content is wanted. Events that the server adds for a replica (a
@@ -127,7 +127,7 @@ def unreadable(event: BinlogEvent, message: str, **facts: object) -> SourceError
 
 _MYSQL: Final = struct.Struct("<B16sq")
 _TIME: Final = slice(HEADER_BYTES + 42, HEADER_BYTES + 49)
-"""Behind flags, UUID, number and the logical clock: microseconds, in 55 bits."""
+"""After flags, UUID, number and the logical clock: microseconds, in 55 bits."""
 _TIME_MASK: Final = (1 << 55) - 1
 
 _MARIADB: Final = struct.Struct("<QIB")
@@ -236,7 +236,7 @@ def _query_head(data: bytes) -> int:
 
 
 def _rows_head(data: bytes, plain_kind: int) -> int:
-    """Return where the rows begin: behind table, flags, extra data, number of columns and the bitmaps of the columns that are there."""
+    """Return where the rows begin: after table, flags, extra data, number of columns and the bitmaps of the columns that are there."""
     place = HEADER_BYTES + 8
     if plain_kind >= 30:
         place += int.from_bytes(data[place : place + 2], "little")
@@ -340,7 +340,7 @@ _ANNOTATED: Final = 2
 
 
 class Dump:
-    """A dump from a position on. Events come until it is closed, or the server ends it.
+    """A dump that begins at a position. Events come until it is closed, or the server ends it.
 
     ``server``: its identity as ``Server.identity`` gives it; '' is not compared. Errors as in ``connect``, and "other_server".
     """
@@ -364,7 +364,7 @@ class Dump:
         self._timeout_s = -1.0
 
     def receive(self, room: memoryview, timeout_s: float, at: str) -> int:
-        """Read what has come into ``room``; return how much; 0: nothing came in time. ``at``: behind what.
+        """Read what has come into ``room``; return how much; 0: nothing came in time. ``at``: the position of the last event before it.
 
         SourceError "unreachable": the connection is lost.
         """
@@ -496,7 +496,7 @@ _as_event: Final = partial(tuple.__new__, BinlogEvent)  # a third of the cost of
 
 
 class Framing:
-    """The bytes of one dump, from the number ``place`` on. ``bodies``: whether the content of rows is wanted."""
+    """The bytes of one dump, from the number ``place``. ``bodies``: whether the content of rows is wanted."""
 
     def __init__(self, base_name: str, place: int, *, bodies: bool) -> None:
         self.buffer = PacketBuffer()
@@ -557,7 +557,7 @@ class Framing:
         buffer.first, self.place, self._sequence = first, place, sequence
 
     def _take_packet(self, events: list[BinlogEvent]) -> bool:
-        """Take one packet that the loop does not know what to do with, or that is wrong. False: more bytes are needed."""
+        """Handle one packet that the loop cannot handle, or that is wrong. False: more bytes are needed."""
         buffer = self.buffer
         here = buffer.last - buffer.first
         if here < PACKET_HEAD_BYTES:
@@ -665,7 +665,7 @@ class Framing:
 
 
 class EventStream:
-    """Reads from the number ``place`` on; connects when it is made. Not thread-safe.
+    """Reads from the number ``place``; connects when it is made. Not thread-safe.
 
     ``bodies``: whether the content of rows is wanted. Without, ``data`` is None for events that do not concern groups, and their
     checksums are not compared. ``server``: its identity; SourceError "other_server" if another one answers.
@@ -681,7 +681,7 @@ class EventStream:
 
     @property
     def place(self) -> int:
-        """The number behind the last event that ``read`` has returned and that was not given back."""
+        """The number after the last event that ``read`` has returned and that was not pushed back."""
         return self._given_back[0].begin if self._given_back else self._framing.place
 
     @property

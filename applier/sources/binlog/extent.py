@@ -33,7 +33,7 @@ class GroupColumns:
         return file_name(self.base_name, at.file), at.position, decode_head(record.key).gtid or None
 
     def time(self, _ts: Ts, record: Record) -> datetime:
-        """Return the time that upstream has written beside the group."""
+        """Return the time that upstream has written with the group."""
         return moment_of(decode_head(record.key).time_us // MICROSECONDS)
 
 
@@ -93,7 +93,7 @@ class BinlogExtent:
         return BinlogPosition.of(offset).text(self.base_name)
 
     def parts(self, whole: RangeId) -> Iterator[RangeId]:
-        """Yield the parts of a range, one for each file; nothing of an empty one."""
+        """Yield the parts of a range, one for each file; nothing for an empty one."""
         _, start, end = whole
         while start < end:
             following = _file_behind(start, 1)

@@ -54,7 +54,7 @@ class GroupKind(Enum):
     XA_COMMIT = "xa_commit"
     XA_ROLLBACK = "xa_rollback"
     ROLLBACK = "rollback"
-    """A transaction of which nothing counts."""
+    """A transaction whose changes do not count."""
     INCIDENT = "incident"
     """Upstream says that changes are missing in its binlog."""
     IGNORED = "ignored"
@@ -75,7 +75,7 @@ class Group(NamedTuple):
 
 
 class GroupFinder:
-    """Takes the events of a binlog from a boundary on, one after another. ``is_open``: whether a group has begun and not ended."""
+    """Takes the events of a binlog from a boundary, one by one. ``is_open``: whether a group has begun and not ended."""
 
     def __init__(self) -> None:
         self.is_open = False

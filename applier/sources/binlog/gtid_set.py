@@ -40,15 +40,15 @@ class GtidSet(Protocol):
         ...
 
     def copy(self) -> Self:
-        """Return a set of its own with the same members."""
+        """Return a copy."""
         ...
 
     def missing_in(self, other: Self) -> str:
-        """Return what of this set ``other`` does not hold, as text; empty if it holds all."""
+        """Return the members of this set that ``other`` lacks, as text; empty if it lacks none."""
         ...
 
     def precedes(self, other: Self) -> bool:
-        """Whether a log that begins behind this set holds all that follows ``other``."""
+        """Whether a log that begins after this set holds everything that follows ``other``."""
         ...
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class MysqlGtidSet:
         intervals[begin:end] = [(first, last)]
 
     def copy(self) -> "MysqlGtidSet":
-        """Return a set of its own with the same members."""
+        """Return a copy."""
         return MysqlGtidSet({source: list(intervals) for source, intervals in self._intervals.items()})
 
     def __contains__(self, gtid: object) -> bool:
@@ -114,7 +114,7 @@ class MysqlGtidSet:
         return at >= 0 and last <= intervals[at][1]
 
     def missing_in(self, other: "MysqlGtidSet") -> str:
-        """Return what of this set ``other`` does not hold: the intervals of which something is missing."""
+        """Return the members of this set that ``other`` lacks: the intervals that are not complete."""
         missing = MysqlGtidSet()
         for source, first, last in self._all():
             for gap_first, gap_last in other._gaps(source, first, last):  # noqa: SLF001 # the other is of this class
@@ -178,7 +178,7 @@ class MariadbGtidSet:
         servers[server] = gtid.number
 
     def copy(self) -> "MariadbGtidSet":
-        """Return a set of its own with the same members."""
+        """Return a copy."""
         return MariadbGtidSet({domain: dict(servers) for domain, servers in self._numbers.items()})
 
     @property
@@ -200,11 +200,11 @@ class MariadbGtidSet:
         return Gtid(f"{domain}-{server}", number)
 
     def missing_in(self, other: "MariadbGtidSet") -> str:
-        """Return the last GTIDs that ``other`` has not got: there must be one of the same domain and server, as great or greater."""
+        """Return the last GTIDs that ``other`` lacks: there must be one of the same domain and server, as great or greater."""
         return ",".join(str(gtid) for gtid in self._all_last() if other._number_of(gtid.source) < gtid.number)  # noqa: SLF001 # its class
 
     def precedes(self, other: "MariadbGtidSet") -> bool:
-        """Whether a log that begins behind this set holds all that follows the last GTIDs of ``other``: the rule of MariaDB's own dumps.
+        """Whether a log that begins after this set holds what follows the last GTIDs of ``other``, by the rule of MariaDB's dumps.
 
         Each of those is the last one of its domain here, or comes later. A domain that ``other`` does not know begins later.
         """

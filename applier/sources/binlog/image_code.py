@@ -29,7 +29,7 @@ RowReader: TypeAlias = Callable[[bytes, int], tuple[int, tuple[Any, ...]]]
 """Data, and where the values of an image begin -> where they end, and the wanted ones as they are written. NULL is None."""
 
 UNREADABLE: Final = (IndexError, StructError, ValueError)
-"""What a reader raises where the data are too short or out of order."""
+"""What a reader raises if the data are too short or invalid."""
 
 MAX_KEPT: Final = 4096
 """Sets of columns whose readers are kept."""
@@ -275,7 +275,7 @@ def _keys_of(reads: Sequence[ColumnRead | None]) -> Callable[[Sequence[tuple[Any
 
 
 def read_column(read: ColumnRead | None, values: Sequence[Any]) -> Sequence[Value]:
-    """Return the values of a column, of which some may be NULL."""
+    """Return the values of a column, some of which may be NULL."""
     if read is None:
         return values
     if None not in values:

@@ -1,4 +1,4 @@
-"""The kit of a binlog: its positions as ``FILE:POS`` and GTIDs, where dumps begin in it, and how far a replica is behind its end."""
+"""The kit of a binlog: its positions as ``FILE:POS`` and GTIDs, where dumps begin in it, and a replica's distance from its end."""
 
 import time
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class LogView:
         return SourceAnswer(None, StoredTimeline.of(found), status)
 
     def ask(self, state: str | None) -> SourceAnswer:
-        """Return the end of the log too, and how many bytes lie before it. SourceError: no answer, or that of a different server."""
+        """Return the end of the log too, and the bytes of log before it. SourceError: no answer, or that of a different server."""
         stored, status = read_state(state), self.stored(state).log
         if stored is not None and self._server.identity() != stored.server:
             raise SourceError(
@@ -96,7 +96,7 @@ class LogView:
 
 
 def bytes_between(files: list[LogFile], begin: BinlogPosition, end: BinlogPosition) -> int:
-    """Return how many bytes of log lie between two positions of one generation. What was purged does not count."""
+    """Return the bytes of log between two positions of one generation. What was purged does not count."""
     sizes = {file.number: file.size for file in files} | {end.file: end.position}
     whole = sum(size for number, size in sizes.items() if begin.file <= number <= end.file)
     return max(0, whole - begin.position)
@@ -166,7 +166,7 @@ class BinlogKit:
     def decoder(
         self, selection: TableSelection = EVERYTHING, claim_check: ClaimCheckSettings | None = None, lookup: RowLookup | None = None
     ) -> BinlogDecoder:
-        """Return the decoder. Each row of a binlog is whole, so there is no storage, and nothing is looked up."""
+        """Return the decoder. Each row of a binlog is whole, so there is no storage and no lookup."""
         del claim_check, lookup
         return BinlogDecoder(selection)
 
@@ -197,7 +197,7 @@ class BinlogKit:
         return Ts(int(text)) if text.isdecimal() else Ts(_offset_at(text, read_state(state)))
 
     def record_position(self, position: str | None, gtid: str | None, state: str | None) -> tuple[RecordPosition, Timeline]:
-        """Return where a transaction begins. One that is named by its GTID is searched behind the position of the replica."""
+        """Return where a transaction begins. One that is named by its GTID is searched after the position of the replica."""
         known = read_state(state)
         if position is None:
             return RecordPosition(STREAM, _with_gtid(self.settings, _gtid(gtid or ""), known)), StoredTimeline.of(known)
@@ -288,12 +288,12 @@ class BinlogKit:
 
     @staticmethod
     def executed(state: str) -> str | None:
-        """Return the transactions that a replica with this state has applied; None: it is no state of a binlog."""
+        """Return the transactions that a replica with this state has applied; None: it is not the state of a binlog."""
         stored = read_state(state)
         return None if stored is None else stored.gtid_set or None
 
     def view(self) -> LogView:
-        """Return where the server writes, and where the replica stands."""
+        """Return where the server writes, and the position of the replica."""
         return LogView(self.settings)
 
     def extent(self) -> BinlogExtent:
@@ -302,7 +302,7 @@ class BinlogKit:
 
 
 def told_by(start: str, state: SourceState | None) -> str:
-    """Return the text to store: the set of GTIDs, where the server has logged some of them behind others; else ``start``."""
+    """Return the text to store: the set of GTIDs, where the server has logged some of them after later ones; else ``start``."""
     return start if state is None or not state.has_gaps else f"{GTIDS}{state.gtid_set}"
 
 
@@ -334,7 +334,7 @@ def _offset_at(position: str, state: SourceState | None) -> Offset:
 
 
 def _gtid(text: str) -> str:
-    """Read a GTID of either server, and spell it as its server does. ConfigError if it is none."""
+    """Read a GTID of either server, and spell it as its server does. ConfigError if it is not a GTID."""
     try:
         return str(Gtid.parse(text))
     except ValueError:
@@ -342,7 +342,7 @@ def _gtid(text: str) -> str:
 
 
 def _with_gtid(settings: BinlogSettings, gtid: str, state: SourceState | None) -> Offset:
-    """Search behind the replica's position: what lies before it is applied."""
+    """Search after the replica's position: everything before it is applied."""
     with Server(settings) as server:
         end, files = server.end(), server.files()
     if end is None or not files:

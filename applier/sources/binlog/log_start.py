@@ -1,8 +1,8 @@
-"""Finds a replica's position in the log: where it stood on this server, or, by its executed set, on another one.
+"""Finds a replica's position in the log: its last position on this server, or, by its executed set, a position on another one.
 
 The driver asks for it at the beginning of a run and after each reload. Whether it is still the same log is shown by the last group that
-is applied: it must lie where it lay. A log that is another one, or another server, is followed under the next generation. A new replica
-begins at ``source.start``: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``.
+is applied: it must be at the same position. A log that is another one, or another server, is followed under the next generation. A new
+replica begins at ``source.start``: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``.
 """
 
 from bisect import bisect_right
@@ -134,7 +134,7 @@ class LogStartFinder:
         return replace(self._place(generation, first.base_name, found), skipped=skipped)
 
     def proven(self, base_name: str, file: int, position: int, executed: GtidSet) -> LogStart | None:
-        """Return a position of this server's log if exactly ``executed`` lies before it; None: it does not."""
+        """Return a position of this server's log if exactly ``executed`` is before it; None: it does not."""
         try:
             place = self.at(base_name, file, position)
         except (ConfigError, NeedsOperator, SourceError) as error:

@@ -13,7 +13,7 @@ STREAM: Final = Stream("binlog", 0)
 """The only stream of this source."""
 
 FIRST_POSITION: Final = 4
-"""Where the first event of a file begins: behind its magic number."""
+"""Where the first event of a file begins: after its magic number."""
 
 GENERATION_BITS: Final = 56
 FILE_BITS: Final = 32

@@ -6,7 +6,7 @@ A status variable is a code and its value, without a length: nothing after an un
 
 The text becomes independent of the session that wrote it: its character set, its kinds of quotes, the server's version. What comes out is
 read by ``applier.ddl`` and runs in the sessions of the sinks: UTF-8, names in backticks, backslashes that escape, and no comment that some
-servers execute and others do not. A text that needs nothing of this stays as it is.
+servers execute and others do not. A text that needs no such change stays as it is.
 
 Statements are classified by their first words. Only known statements are skipped: one with other words stops the replica (``UNKNOWN``).
 
@@ -110,7 +110,7 @@ _BEFORE_OBJECT: Final = frozenset(
     AGGREGATE UNDO DEFINER""".split()  # noqa: SIM905 - two dozen quotes would hide the words
 )
 _MAX_TOKENS: Final = 40
-"""So many tokens at most stand before the object of a statement: a DEFINER has some."""
+"""The most tokens before the object of a statement: a DEFINER has some."""
 
 
 def classify(text: str) -> StatementKind:
@@ -151,7 +151,7 @@ def _of_object(words: Sequence[str]) -> StatementKind:
 
 
 def _after_account(words: Sequence[str], at: int) -> int:
-    """Return the position behind ``= 'user'@'host'``, CURRENT_USER or CURRENT_USER()."""
+    """Return the position after ``= 'user'@'host'``, CURRENT_USER or CURRENT_USER()."""
     at += words[at : at + 1] == ["="]
     at += 1
     if words[at : at + 1] == ["@"]:
@@ -173,7 +173,7 @@ class SessionDefaults:
 
 
 def without_statement_settings(text: str) -> str:
-    """Return the statement behind MariaDB's ``SET STATEMENT variable = value FOR``."""
+    """Return the statement after MariaDB's ``SET STATEMENT variable = value FOR``."""
     if first_words(text)[:2] != ["SET", "STATEMENT"]:
         return text
     end = next((match.end() for match in TOKEN.finditer(text) if match.group().upper() == "FOR"), 0)
@@ -248,7 +248,7 @@ def _type_end(tree: Tree, span: Span) -> int:
 
 
 def _columns(tree: Tree) -> Iterator[Span]:
-    """Yield where the type of each column stands, and where the column ends."""
+    """Yield the position of each column's type, and the column's end."""
     match tree.node:
         case CreateTableStatement(elements=elements):
             listed = [(element.kind, element.body, element.span[1]) for element in elements]
@@ -346,7 +346,7 @@ def _cut_off() -> ProtocolError:
 
 
 def read_session(data: bytes) -> QuerySession:
-    """Read the status variables. Those behind an unknown one are not known; the servers write what matters here first."""
+    """Read the status variables. Those after an unknown one are not known; the servers write what matters here first."""
     status = _Status(data)
     while (code := status.integer(1)) is not None:
         read = _VARIABLES.get(code)
@@ -598,7 +598,7 @@ _OF_DATES: Final = {1 << 23: "NO_ZERO_IN_DATE", 1 << 24: "NO_ZERO_DATE", _INVALI
 """Which dates of old rows become 0000-00-00. In a strict session a DDL with such a date fails."""
 _TRUNCATES_ON_MYSQL: Final = 1 << 32
 _ROUNDS_ON_MARIADB: Final = 1 << 34
-"""What becomes of digits that no longer fit into a column: unless told so, MySQL rounds and MariaDB truncates."""
+"""What becomes of digits that no longer fit into a column: by default MySQL rounds and MariaDB truncates."""
 _EXPLICIT_TIMESTAMPS: Final = 1 << 24
 """MariaDB's OPTION_EXPLICIT_DEF_TIMESTAMP in the flags, from 10.10 on. Before, only the whole server has the variable, which is OFF."""
 
@@ -612,7 +612,7 @@ _DEFAULT_COLLATIONS: Final = {
 _MYSQL_UTF8MB4: Final = "utf8mb4_0900_ai_ci"
 _MARIADB_UTF8MB4: Final = "utf8mb4_general_ci"
 DUMPED: Final = SessionDefaults(collations=_DEFAULT_COLLATIONS | {"utf8mb4": _MARIADB_UTF8MB4})
-"""What a definition in a dump implies: a server whose utf8mb4 has another default than MariaDB's says it."""
+"""What a definition in a dump implies: a server whose utf8mb4 has another default than MariaDB's writes it."""
 
 
 def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
@@ -638,7 +638,7 @@ def defaults_of(session: QuerySession, *, is_mariadb: bool) -> SessionDefaults:
 def session_of(query: QueryEvent, *, is_mariadb: bool) -> tuple[tuple[str, str | int], ...]:
     """Return the variables of the session that a sink sets: modes, which it adds to its own, time to the microsecond, zone and language.
 
-    With the kind of the server, which is no variable: old rows become what such a server makes of them.
+    With the kind of the server, which is not a variable: old rows are converted as such a server does.
     """
     session = query.session
     modes = ",".join(_modes_of(session.sql_mode, is_mariadb=is_mariadb))

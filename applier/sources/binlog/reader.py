@@ -1,7 +1,7 @@
 """Reads ranges of the log on an executor, each exactly: every group that begins in it, whole, and nothing else.
 
 A process keeps a connection for some seconds, since the next range often follows where the last one ended. A connection that is lost is
-opened again at the last boundary: records that were given out before are not given out again.
+opened again at the last boundary: records that were yielded before are not yielded again.
 """
 
 import time
@@ -90,9 +90,9 @@ GENERATIONS: Final = -1 << GENERATION_BITS
 _PAUSES_S: Final = (0.0, 0.1, 0.3, 1.0)
 """Before the first, second, … attempt to connect again."""
 ATTEMPTS: Final = 30
-"""So often a group may be cut before the range fails."""
+"""How often a group may be cut before the range fails."""
 WRONG_ATTEMPTS: Final = 3
-"""So often it may come wrong: a network may damage it, and TCP does not find everything."""
+"""How often it may be invalid: a network may damage it, and TCP does not find everything."""
 _BEGIN_LATER: Final = Remedy(
     "binlog.create-again-after-commit",
     "Create the replica again from a dump that was made after this commit. If no row of the transaction is in a replicated table, "
@@ -104,7 +104,7 @@ _BEGIN_LATER: Final = Remedy(
 class Log:
     """Whose log is read (``server``: its identity), which transactions are prepared or executed already, what the sink keeps.
 
-    ``files``: when each was begun, by generation and number, as far as known.
+    ``files``: when each was begun, by generation and number, if known.
     """
 
     settings: BinlogSettings
@@ -313,14 +313,14 @@ def _is_received_wrong(error: SourceError) -> bool:
 
 
 class _RecordBatch:
-    """Records that are given out together."""
+    """Records that are yielded together."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
         self._size = 0
 
     def add(self, record: Record) -> bool:
-        """Return whether it is time to give them out."""
+        """Return whether it is time to yield them."""
         self.records.append(record)
         self._size += len(record.value or b"")
         return self._size >= BATCH_BYTES
@@ -354,14 +354,14 @@ def gather_prepared(log: Log, stream: EventStream, begin: int, xid: str, content
 Found: TypeAlias = tuple[RangeId, list[Record] | SourceError]
 
 IDLE: Final = IdleStreams()
-"""The connections of this process that no one reads with."""
+"""The idle connections of this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class BinlogRangeReader:
     """Implements ``RangeReader``.
 
-    ``prepared``: for each xid where it was prepared, ascending, as far as a commit may still be read. ``server``: its identity; a range
+    ``prepared``: for each xid where it was prepared, ascending, if a commit may still be read. ``server``: its identity; a range
     fails with "other_server" where another one answers. ``skipped``: groups that are executed already. ``kept``: prepared transactions that
     the sink keeps. ``files``: when each was begun: one that was begun at another time is of a log that was reset.
     """

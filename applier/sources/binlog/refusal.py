@@ -42,7 +42,7 @@ def is_about_content(error: SourceError) -> bool:
 
 
 def explained(error: SourceError, end: Callable[[], int], known: int, at: str = "") -> SourceError:
-    """Return the error of a reset instead of what that has made of the events: they look damaged.
+    """Return the error of a reset instead of the errors that it causes: they look damaged.
 
     ``end`` asks the server where its log ends; it was read up to ``known`` before.
     """

@@ -63,7 +63,7 @@ class Rows(NamedTuple):
     """A rows event without its rows: which columns its images have, the shapes of its rows, and how many bytes come before the rows.
 
     ``new``: of an UPDATE. ``shape``: of written rows, ``old_shape``: of deleted ones; ``is_alone``: the new image has every column of the
-    old one, which then is no part of the row's image.
+    old one, which then does not belong to the row's image.
     """
 
     kind: int
@@ -98,7 +98,7 @@ def _bitmaps(data: bytes, at: int, kind: int, columns: int) -> tuple[bytes, byte
 
 
 class MappedTable:
-    """A table of upstream as one placer knows it: what the selection makes of it, and the shapes of its rows.
+    """A table of upstream as one placer knows it: the selection's decision, and the shapes of its rows.
 
     ``ignored``: operations whose rows the replica does not have.
     """
@@ -148,7 +148,7 @@ class MappedTable:
             yield rows.old_shape, data[first:middle], rows.shape, data[middle if rows.is_alone else first : at]
 
     def markers(self, data: bytes, at: int, end: int, kind: int) -> tuple[Shape, list[bytes]] | None:
-        """Return the keys of the rows of an event that cannot be placed, as far as they can be read, each once; None: it has no key."""
+        """Return the keys of the rows of an event that cannot be placed, if they can be read, each once; None: it has no key."""
         keys: dict[bytes, None] = {}
         try:
             rows = self._rows(data, at, kind)

@@ -1,8 +1,8 @@
 """The scan: one connection that walks ahead of the reading, in a thread of the driver, and learns where groups end.
 
 It looks at headers, GTIDs and the ends of groups only; no row is decoded. What it finds is in its journal, which the driver asks under the
-scan's lock. A lost connection is opened again where the scan stood, without end: how long the server has been away is the driver's
-question.
+scan's lock. A lost connection is opened again at the scan's position, without a limit: the driver decides how long the server may
+be away.
 """
 
 import copy
@@ -28,7 +28,7 @@ LOOKAHEAD_BYTES: Final = 1 << 30
 READ_WAIT_S: Final = 0.5
 """How long the scan waits for an event before it looks whether it should end."""
 ASK_END_S: Final = 1.0
-"""How old the end of the server's log may be, which says how far a replica is behind."""
+"""How old the known end of the server's log may be, which gives a replica's lag."""
 FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 3.0
@@ -36,7 +36,7 @@ CLOSE_TIMEOUT_S: Final = 3.0
 
 
 class EventFeed(Protocol):
-    """Events from a position on, over one connection."""
+    """Events from a position, over one connection."""
 
     def read(self, timeout_s: float) -> Sequence[BinlogEvent]:
         """Return events as they come; none after ``timeout_s``. SourceError; its ``kind`` says which."""
@@ -64,7 +64,7 @@ class LogSession(Protocol):
 
 
 class Scan:
-    """Walks the log behind ``beginning``."""
+    """Walks the log after ``beginning``."""
 
     def __init__(self, session: LogSession, beginning: Beginning, lookahead_bytes: int = LOOKAHEAD_BYTES) -> None:
         self._session, self._lookahead_bytes = session, lookahead_bytes
@@ -129,7 +129,7 @@ class Scan:
             self._changed.notify_all()
 
     def forget(self, before: int) -> None:
-        """Forget what lies before a position: no listing, reload or checkpoint comes back to it."""
+        """Remove everything before a position: no listing, reload or checkpoint comes back to it."""
         with self._changed:
             if before > self._journal.beginning:
                 self._journal.forget(before)

@@ -207,7 +207,7 @@ class Server:
         return self.gtid_set("" if self.is_mariadb else str(self.value("purged GTIDs", "SELECT @@GLOBAL.gtid_purged")))
 
     def gtid_set(self, text: str) -> GtidSet:
-        """Read a set in the server's notation; ValueError if it is none."""
+        """Read a set in the server's notation; ValueError if it is not one."""
         return parse_gtid_set(text, is_mariadb=self.is_mariadb)
 
     def executed_before(self, name: str) -> GtidSet:

@@ -186,7 +186,7 @@ class BinlogSource:
             return journal.beginning <= checkpoint_ts <= journal.last
 
     def state_at(self, ts: Ts) -> str | None:
-        """Return the position, the executed set, and what else a resume needs. What lies before the last one may be forgotten."""
+        """Return the position, the executed set, and what else a resume needs. Everything before the last one may be removed."""
         if self._place is None or self._scan is None:
             return None
         with self._scan.journal() as journal:
@@ -273,7 +273,7 @@ class BinlogTimes:
         return dict.fromkeys(streams, Offset(self.ts_at(time_ms)))
 
     def ts_at(self, time_ms: int) -> Ts:
-        """Return where the first group begins that was written then or later; the end of the log of now if there is none."""
+        """Return where the first group begins that was written then or later; the present end of the log if there is none."""
         return Ts(self._finder.at_time(time_ms, self._generation))
 
 

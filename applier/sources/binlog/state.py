@@ -1,7 +1,7 @@
-"""What is stored beside a replica's progress to find its position again, and the journal of the log that the scan keeps. Pure.
+"""What is stored with a replica's progress to find its position again, and the journal of the log that the scan keeps. Pure.
 
-The position is found on this server, or on another one after a failover. The journal covers the log between what is applied and where the
-scan stands. It is columns of numbers, 34 bytes for each group and as much again while they grow: it may hold a million of them.
+The position is found on this server, or on another one after a failover. The journal covers the log between what is applied and the
+scan's position. It is columns of numbers, 34 bytes for each group and as much again while they grow: it may hold a million of them.
 """
 
 from array import array
@@ -19,10 +19,10 @@ from applier.sources.binlog.gtid_set import Gtid, GtidSet, parse_gtid_set
 from applier.sources.binlog.position import FILE_BITS
 
 CUT_BYTES: Final = 1 << 20
-"""About how many bytes lie between two cuts: a range is at least as large, except at the live end."""
+"""The approximate bytes between two cuts: a range is at least as large, except at the live end."""
 
 LEAST_GROUP_BYTES: Final = 1 << 10
-"""As much a group counts at least for how far the scan is ahead: a GiB is not more than a million groups, which take 40 MB here."""
+"""The least size that a group counts for the scan's distance: a GiB is not more than a million groups, which take 40 MB here."""
 
 
 class EndedGroup(NamedTuple):
@@ -35,7 +35,7 @@ class EndedGroup(NamedTuple):
 
 
 def ended_group(group: Group) -> EndedGroup:
-    """Return what is remembered of a group. Its time too tells two logs apart: transactions of one size lie alike in both."""
+    """Return what is remembered of a group. Its time too tells two logs apart: transactions of one size have the same positions in both."""
     return EndedGroup(group.begin, group.end, group.gtid, group.time_us // 1000)
 
 
@@ -54,7 +54,7 @@ class Beginning:
 
 
 class Journal:
-    """Groups, cuts, and prepared XA transactions behind a position. Not thread-safe."""
+    """Groups, cuts, and prepared XA transactions after a position. Not thread-safe."""
 
     def __init__(self, beginning: Beginning) -> None:
         self._base = beginning
@@ -76,7 +76,7 @@ class Journal:
     # --- what the scan writes --------------------------------------------------------------------------------------
 
     def add_group(self, group: EndedGroup) -> None:
-        """Remember a group behind all others."""
+        """Add the last group."""
         self._begin.append(group.begin)
         self._end.append(group.end)
         self._time_ms.append(group.time_ms)
@@ -93,13 +93,13 @@ class Journal:
         return self._created_s.setdefault(place >> FILE_BITS, created_s) == created_s
 
     def add_boundary(self, at: int, size: int) -> None:
-        """A range may end here; ``size`` bytes lie behind the boundary before it."""
+        """A range may end here; it ends ``size`` bytes after the boundary before it."""
         self._open = Cut(Offset(at), self._open.size + size)
         if self._open.size >= CUT_BYTES:
             self.cut()
 
     def cut(self) -> None:
-        """Let the last boundary be a cut, however few bytes lie before it."""
+        """Make the last boundary a cut, however few bytes are before it."""
         if self._open.size:
             self._cuts.append(self._open)
             self._closed = None
@@ -117,7 +117,7 @@ class Journal:
 
     @property
     def beginning(self) -> int:
-        """The position from which on everything is known."""
+        """The position after which everything is known."""
         return self._base.place
 
     @property
@@ -126,7 +126,7 @@ class Journal:
         return self._open.offset
 
     def size_behind(self, place: int) -> int:
-        """Return about how many bytes lie behind a position; small groups count as ``LEAST_GROUP_BYTES``."""
+        """Return the approximate bytes after a position; small groups count as ``LEAST_GROUP_BYTES``."""
         first = bisect_right(self._cuts, place, key=lambda cut: cut.offset)
         # By count: cuts are about equally far apart, and this is asked for every batch of events.
         return max((len(self._cuts) - first) * CUT_BYTES, (len(self._end) - bisect_right(self._end, place)) * LEAST_GROUP_BYTES)
@@ -143,13 +143,13 @@ class Journal:
     def boundary_at(self, ts: int) -> int:
         """Return the last boundary at or below a checkpoint.
 
-        That lies inside of a group at a DDL, whose ts is its end - 1, and after one that has rows: CREATE TABLE ... SELECT.
+        It is inside of a group at a DDL, whose ts is its end - 1, and after one that has rows: CREATE TABLE ... SELECT.
         """
         index = bisect_right(self._end, ts)
         return min(ts, self._begin[index]) if index < len(self._end) else ts
 
     def executed_at(self, ts: int) -> GtidSet:
-        """Return the executed set behind all groups that end at or below ``ts``. The caller must not change it."""
+        """Return the executed set after all groups that end at or below ``ts``. The caller must not change it."""
         index = bisect_right(self._end, ts)
         done, executed = self._front
         if index < done:
@@ -208,7 +208,7 @@ class Journal:
         return self._time_ms[index] if index < len(self._time_ms) else None
 
     def forget(self, before: int) -> None:
-        """Forget what lies before a position, except its sum."""
+        """Remove everything before a position, except its sum."""
         index = bisect_right(self._end, before)
         base = Beginning(place=max(before, self._base.place), executed=self._base.executed, last=self.last_at(before))
         base.prepared, base.created_s = dict(self.prepared_at(before)), self.created_at(before)
@@ -247,7 +247,7 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     """All groups that end at or before it are applied."""
     gtid_set: str
     has_gaps: bool = False
-    """Whether transactions of the set may lie behind the position."""
+    """Whether transactions of the set may come after the position."""
     passed: dict[str, int] = {}
     """Of MariaDB, for each domain that is ahead of the position: its last executed GTID and where that ends in this log."""
     last: EndedGroup | None = None

@@ -11,7 +11,7 @@ from applier.sources.binlog.state import SourceState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTimeline:
-    """Knows the files' name and, of one position, its time: ``known_at`` and what lies after it was at ``time_ms`` or later."""
+    """Knows the files' name and, of one position, its time: ``known_at`` and everything after it was at ``time_ms`` or later."""
 
     base_name: str = ""
     known_at: int = 0
@@ -76,8 +76,8 @@ class BinlogTimeline:
     def time_ms(self, ts: Ts) -> int | None:
         """Return up to when a replica at ``ts`` is what upstream was: until the first group after it was written.
 
-        At the end of the log it is the time of the server's last word: a replica that has everything is not behind, and after a quiet
-        night it is not hours behind when the first transaction of the morning comes.
+        At the end of the log it is the time of the server's last answer: a replica that has everything has no lag, and after a quiet
+        night it does not lag hours when the first transaction of the morning comes.
         """
         scan = self._scan
         if scan is None:

@@ -1,6 +1,6 @@
 """Walks a binlog from the beginning of a file: what was executed up to a position, where transactions end, the records of one group.
 
-Another server may have logged its own transactions earlier, so executed ones may lie after the replica's position. MySQL's are known by
+Another server may have logged its own transactions earlier, so executed ones may come after the replica's position. MySQL's are known by
 their GTIDs. A domain's numbers of MariaDB do not say which comes first: a replica that writes for itself (``ANALYZE TABLE`` does) logs
 0-2-13, and 0-1-6 of its primary after it. So ``DomainSearch`` reads the log, as MariaDB does for its own replicas: all of a domain up to
 its last executed GTID is executed, and nothing after it is. A greater number of the same server before it shows that it is missing, or that
@@ -269,7 +269,7 @@ def _statements(event: BinlogEvent) -> Iterator[bytes]:
 
 
 def first_group(feed: EventFeed) -> Group | None:
-    """Return the first group behind the position of the feed; None: there is none yet."""
+    """Return the first group after the position of the feed; None: there is none yet."""
     return next((group for group, _ in _steps(feed) if group is not None), None)
 
 

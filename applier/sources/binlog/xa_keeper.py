@@ -1,7 +1,7 @@
 """Keeps prepared XA transactions in the sink until they are committed, so that the server may purge the files that hold them.
 
 Written before the checkpoint that passes them, in transactions of their own: the state that is stored with the checkpoint says which ones
-are whole. A run that dies in between writes them again. The driver reads them: its scan knows where they lie, and they are few.
+are whole. A run that dies in between writes them again. The driver reads them: its scan knows their positions, and they are few.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ MOST_BYTES: Final = 256 << 20
 """A larger transaction is not kept: its file is needed until its end, which ``applier status`` says."""
 MOST_BYTES_IN_ALL: Final = 1 << 30
 NEAR_BYTES: Final = 4 << 20
-"""So much log is read to reach the next transaction on the same connection: about what another connection costs."""
+"""Bytes of log that are read to reach the next transaction on the same connection: about what another connection costs."""
 
 
 class XaKeeper:

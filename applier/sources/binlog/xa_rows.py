@@ -1,4 +1,4 @@
-"""Prepared XA transactions until their commit is read: what this process has read, as far as there is room, and the rest in the sink.
+"""Prepared XA transactions until their commit is read: what this process has read, if there is room, and the rest in the sink.
 
 Without the first each XA COMMIT costs a connection, which reads what was prepared again: 2,000 of them took 18 s. Without the second the
 server has to keep the files that hold them.
@@ -37,7 +37,7 @@ class XaRows:
         self._kept: OrderedDict[XaPosition, GroupContent] = OrderedDict()
 
     def keep(self, place: XaPosition, content: GroupContent) -> None:
-        """Keep what a transaction holds; nothing of one that is in a file."""
+        """Keep what a transaction holds; but none that is in a file."""
         if content.memory_bytes is None or content.memory_bytes > self._most_bytes:
             return
         with self._lock:

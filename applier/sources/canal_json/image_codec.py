@@ -1,7 +1,7 @@
 """Compiled decoders of images, two per shape: one for a single image, one for many, whose values come as columns.
 
-Both are a msgspec struct with a text or null per column; what is no text, its reader converts. What they refuse takes the full parse, which
-knows what is wrong, or that nothing is.
+Both are a msgspec struct with a text or null per column; the column's reader converts what is not text. What they refuse takes the full
+parse, which knows what is wrong, or that nothing is.
 
 Writes an image as a producer would: for rows that come from elsewhere (upstream itself), so that they go the way of all others.
 """

@@ -16,7 +16,7 @@ the array before it is one. The bytes between form one JSON object, by a second 
 
 Records and images are read as lines of one text: see ``open_protocol.placer`` for why that accepts what each of them alone is.
 
-Measured with 5 columns and 490 bytes: 1.4 us a row, of which the matchers take 0.8; 12 us for the full parse.
+Measured with 5 columns and 490 bytes: 1.4 us a row, the matchers take 0.8 of it; 12 us for the full parse.
 """
 
 from binascii import a2b_base64
@@ -233,7 +233,7 @@ def _whole_type(shape: Shape) -> type[msgspec.Struct]:
 
 
 def _key_type(kind: str, shape: Shape, value_type: Any, *default: Any) -> type[msgspec.Struct]:
-    """Make the struct of an image, of which the key alone is read."""
+    """Make the struct of an image, only its key is read."""
     fields: list[Any] = [(f"k{index}", value_type, *default) for index in range(len(shape.handle_key))]
     names = {f"k{index}": column.name for index, column in enumerate(shape.handle_key)}
     return msgspec.defstruct(kind, fields, rename=names, gc=False)
@@ -370,7 +370,7 @@ class CanalLargeRows:
         return place_row(claimed.head, claimed.row)
 
     def _names_from(self, offset: int) -> Iterator[str]:
-        """Yield the names of the objects from a record on. What cannot be read is reported when its turn comes."""
+        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
         for record in self._records:
             if record.offset < offset or not record.value:
                 continue
@@ -488,7 +488,7 @@ class _Columns:
             self.match(head, chosen[middle:])
 
     def rows(self, at: int) -> list[PlacedRow]:
-        """Return a row, behind the one that it replaces; [] if no matcher knows it."""
+        """Return a row, after the one that it replaces; [] if no matcher knows it."""
         if self.keys[at] is None:
             self.match(self._rows[at][0], (at,))
         if self.keys[at] is None:
@@ -653,7 +653,7 @@ def _rows_of(shape: Shape, kind: int, matched: Matched, offset: Sequence[int], i
 
 
 def _left_out(run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
-    """Yield each table of which rows are skipped, at its last row: of a replay that comes first, nothing is missed."""
+    """Yield each table with skipped rows, at its last row: of a replay that comes first, nothing is missed."""
     last = {row[0].selected.name: row for row in run if row[0].selected.is_filtered}
     for name, (_, offset, record, _) in last.items():
         yield PlacedEvent(offset, 0, LeftOutTable(int(record[record.rfind(TAIL) + TS_AT : -2]), name))

@@ -1,4 +1,4 @@
 """Claim-check storage: reads the objects of rows that were too large for Kafka, from a directory or an object store, through fsspec.
 
-Knows nothing of what the objects hold: ``open_protocol.claim_check`` reads their content, and compares it with the placeholder.
+Does not know what the objects hold: ``open_protocol.claim_check`` reads their content, and compares it with the placeholder.
 """

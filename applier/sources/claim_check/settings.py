@@ -86,7 +86,7 @@ FORM: Final = Remedy(
 
 
 def address_of(storage: str) -> StorageAddress:
-    """Read the URI of a storage. BadStorage if it is none, or holds more than a position."""
+    """Read the URI of a storage. BadStorage if it is not one, or holds more than a location."""
     if "::" in storage:
         raise BadStorage("chains several filesystems ('::')", FORM)
     if "://" not in storage:

@@ -32,7 +32,7 @@ class StorageFailure(Enum):
     """What can be done about a failed read."""
 
     ABSENT = "absent"
-    """There is no such object: it is written before its Kafka message, so it does not come later."""
+    """The object does not exist: it is written before its Kafka message, so it does not come later."""
     EMPTY = "empty"
     """There is an object without a byte."""
     REFUSED = "refused"
@@ -70,7 +70,7 @@ def failure_of(error: BaseException) -> StorageFailure:
 
 
 PARALLEL: Final = 8
-"""Objects that are read at once: one takes some ten milliseconds to answer, whatever its size."""
+"""Objects that are read at once: one takes about ten milliseconds to answer, whatever its size."""
 MEMORY_BYTES: Final = 128 << 20
 """What the objects that are read at once should take together; a single one may be larger."""
 ATTEMPTS: Final = 5

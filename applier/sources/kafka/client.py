@@ -98,7 +98,7 @@ class KafkaSource:
 
     @property
     def position(self) -> None:
-        """None: the stored offsets say it all, and a new replica begins at ``source.start_ts`` or at the dump that was loaded."""
+        """None: the stored offsets are enough, and a new replica begins at ``source.start_ts`` or at the dump that was loaded."""
         return
 
     @property

@@ -75,7 +75,7 @@ class ExtentQuery:
         return Listing({stream: PartitionExtent(beginnings[stream], end) for stream, end in ends.items()})
 
     def ends(self, streams: Collection[Stream]) -> dict[Stream, Offset]:
-        """Ask for the ends of what a consumer is given: after them lie at most records of open transactions."""
+        """Ask for the ends of what a consumer is given: after them are at most records of open transactions."""
         return self._offsets(streams, OFFSET_END)
 
     def at_time(self, streams: Collection[Stream], time_ms: int) -> dict[Stream, Offset]:

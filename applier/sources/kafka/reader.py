@@ -1,11 +1,11 @@
 """Reads offset ranges on an executor: one consumer for all ranges of a call, manual assignment, no group, no rebalance.
 
 Each process keeps its consumer with its connections. Nothing stays assigned when a call ends: what a partition holds beyond the end of its
-range may be asked of another process next, and a consumer at the end of its partitions polls the brokers for nothing.
+range may be asked of another process next, and a consumer at the end of its partitions would poll the brokers without need.
 
 One call of a reader: which ranges are open, and how far each stream was read. Takes messages, gives records; does no I/O.
 
-What the client has fetched beyond the end of a range is dropped here, and its stream is taken off. A stream with several ranges goes
+What the client has fetched beyond the end of a range is dropped here, and its stream is unassigned. A stream with several ranges goes
 through them in the order of their offsets: where two are adjacent, it just reads on.
 """
 
@@ -43,7 +43,7 @@ TRANSIENT: Final = frozenset(
         KafkaError.REQUEST_TIMED_OUT,
     }
 )
-"""Errors after which librdkafka itself retries: a range fails only when nothing of it has come for unreachable_after_s."""
+"""Errors after which librdkafka itself retries: a range fails only if none of its records came for unreachable_after_s."""
 
 _as_record: Final = partial(tuple.__new__, Record)  # a third of the cost of a call of the class, once per message
 
@@ -240,7 +240,7 @@ class Reading:
         return self._waited_s - self._heard_s
 
     def fail_silent(self, cause: str) -> Iterator[Found]:
-        """Fail the streams of which nothing has come for ``unreachable_after_s``, with all of their ranges: they have one leader."""
+        """Fail the streams without a record for ``unreachable_after_s``, with all of their ranges: they have one leader."""
         silent = [one for one in self._open.values() if self._waited_s - one.heard_s >= self._patience_s]
         if silent and self.silent_s >= self._settings.unreachable_after_s:
             silent = self._all()  # no broker answers
@@ -311,7 +311,7 @@ class _Link:
             self.consumer.incremental_assign(opened)
 
     def end(self) -> None:
-        """Take everything off, also where the caller stops in the middle: no call continues what another one has begun."""
+        """Unassign everything, also if the caller stops early: no call continues what another one has begun."""
         self.consumer.unassign()
         self._ended.clear()
         if self._paused:
@@ -319,7 +319,7 @@ class _Link:
             self._paused.clear()
 
     def _holds_more(self, place: TopicPartition) -> bool:
-        """Whether there was something beyond ``place`` when the client fetched last. Most streams of a live feed are at their end."""
+        """Whether there was something after ``place`` when the client fetched last. Most streams of a live feed are at their end."""
         _, end = self.consumer.get_watermark_offsets(place, cached=True)
         return bool(end > place.offset)
 
@@ -331,7 +331,7 @@ def _connected(settings: KafkaSettings) -> _Link:
 
 
 _idle: Final[dict[KafkaSettings, _Link]] = {}
-"""The consumers of this process that no one reads with."""
+"""The idle consumers of this process."""
 
 
 @dataclass(frozen=True, slots=True)

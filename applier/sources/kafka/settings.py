@@ -32,7 +32,7 @@ PREFETCH: Mapping[str, int] = {
     "fetch.queue.backoff.ms": 5,
 }
 """How much a consumer holds of what was not asked for yet, over all of its partitions: what is queued, and one answer of a broker, which
-may be compressed. What lies beyond the end of a range is fetched for nothing, so this is small; a full queue is looked at again soon."""
+may be compressed. What comes after the end of a range is fetched without use, so this is small; a full queue is looked at again soon."""
 
 FETCH_WAIT_MS = 3
 """How long a broker may wait for records that are not there yet. What a reader asks for is there. But a request that waits at the end of

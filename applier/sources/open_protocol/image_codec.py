@@ -1,6 +1,6 @@
 """Compiled decoders of images, two per shape: one for a single image, one for many, whose values come as columns.
 
-Both are a msgspec struct with one field per column, of which only ``v`` is read. What it refuses takes the full parse (``body``), which
+Both are a msgspec struct with one field per column, and only ``v`` is read. What it refuses takes the full parse (``body``), which
 knows what is wrong, or that nothing is. Measured on a row of 5 columns: 1.05 us alone, 0.88 us among 250.
 
 Writes an image as a producer would: for rows that come from elsewhere (upstream itself), so that they go the way of all others.
@@ -116,7 +116,7 @@ def _float_places(shape: Shape) -> list[int]:
 
 
 def _with_zeros(shape: Shape, decode: ImageDecoder, parse: ImageDecoder) -> ImageDecoder:
-    """Let the full parse read images with a zero that may have a sign: msgspec takes -0 for the integer 0."""
+    """Let the full parse read images with a zero that may have a sign: msgspec reads -0 as the integer 0."""
     places = _float_places(shape)
     if not places:
         return decode

@@ -144,7 +144,7 @@ MAX_TABLE_SHAPES = 8
 """Shapes tried per table and kind before the full parse: whole images, deletes with keys only, and some that column changes leave."""
 
 WORTH_JOINING: Final = 3
-"""Rows of one table and kind in a run from which on they are read together. Two cost the same either way."""
+"""From so many rows of one table and kind in a run on, they are read together. Two cost the same either way."""
 
 AFTER, DELETED, OLD, END = b'{"u":{', b'{"d":{', b'}},"p":{', b"}}"
 """The fixed bytes of a body. A text value cannot hold the bytes of OLD, since its quotes would be escaped; a column named p can, and then
@@ -158,7 +158,7 @@ FRONT: Final = len(b'{"u":')
 class KnownTable:
     """The shapes of one table that a placer has seen, by what its rows do; ``unusual`` are rows that only the full parse can take.
 
-    ``selected``: what the selection makes of the table. ``is_partitioned``: these rows name their physical partition.
+    ``selected``: the selection's decision about the table. ``is_partitioned``: these rows name their physical partition.
     """
 
     __slots__ = ("deletes", "is_partitioned", "selected", "unusual", "upserts")
@@ -346,7 +346,7 @@ def _body(known: KnownShapes, image: bytes, old: bytes) -> bytes:
 
 
 MAX_TABLES: Final = 65_536
-"""Tables whose shapes a placer remembers; the oldest is forgotten. Each takes some hundred bytes."""
+"""Tables whose shapes a placer remembers; the oldest is forgotten. Each takes a few hundred bytes."""
 
 _TS: Final = b'{"ts":'
 _DIGITS: Final = 18
@@ -372,7 +372,7 @@ def _digits_of(size: int, count: int) -> Struct:
 
 
 class RowHeads:
-    """Reads event keys of one range. What is no plain row (other events, reduced rows, anything wrong) is left to ``read_head``."""
+    """Reads event keys of one range. Anything but a plain row (other events, reduced rows, anything wrong) is left to ``read_head``."""
 
     def __init__(self, selection: TableSelection = EVERYTHING) -> None:
         self._selection = selection
@@ -553,7 +553,7 @@ class LargeRowPlacer:
         return place_parsed(claimed.head, claimed.body)
 
     def _names_from(self, offset: int) -> Iterator[str]:
-        """Yield the names of the objects from a record on. What cannot be read is reported when its turn comes."""
+        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
         for record in self._records:
             # Most records hold no such row, and their keys are not parsed for this.
             if record.offset < offset or record.key is None or b'"ccl"' not in record.key:
@@ -576,7 +576,7 @@ def whole_events(record: Record, position: RecordPosition, claims: ClaimCheckSto
 
 
 def markers_of(head: Head | None, body: bytes | None) -> list[PlacedRow]:
-    """Return a marker for each row that the event is about, as far as its keys can be read; [] for what is no row event."""
+    """Return a marker for each row that the event is about, if its keys can be read; [] for anything but a row event."""
     if head is None or head.t != ROW or body is None:
         return []
     try:
@@ -609,7 +609,8 @@ def _marker(head: Head, image: dict[str, Any]) -> PlacedRow | None:
 
 
 RUN_ROWS: Final = 256
-"""Rows of a run, more or less. What one call decodes should stay in the processor's cache: 512 rows of 40 columns cost a fifth more."""
+"""Approximate number of rows of a run. What one call decodes should stay in the processor's cache: 512 rows of 40 columns cost a fifth
+more."""
 
 _front = Struct(">Q6s").unpack_from
 _FRONT_BYTES: Final = 14
@@ -716,7 +717,7 @@ class OpenProtocolPlacer:
                     yield placed
 
     def _left_out(self, run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
-        """Yield each table of which rows are skipped, at its last row: of a replay that comes first, nothing is missed."""
+        """Yield each table with skipped rows, at its last row: of a replay that comes first, nothing is missed."""
         filtered = {row[1].table: (row[0], row[1].table.selected.name, row[2], row[3]) for row in run if row[1].table.selected.is_filtered}
         for ts, name, offset, index in filtered.values():
             yield PlacedEvent(offset, index, LeftOutTable(ts, name))

@@ -180,7 +180,7 @@ class RowBody(msgspec.Struct, gc=False, frozen=True):
 class RowImages(NamedTuple):
     """A row's body, whole: ``after`` is ``u``; ``before`` is ``p`` or ``d``; the bodies' bytes in parallel.
 
-    An empty ``p`` is no image before, but its bytes show that the row was there: it is what is left of ``p`` where only changed columns
+    An empty ``p`` is not an image before, but its bytes show that the row was there: it is what is left of ``p`` where only changed columns
     are sent and none has changed.
     """
 

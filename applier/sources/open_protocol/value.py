@@ -181,7 +181,7 @@ def may_hold_signed_zeros(data: bytes) -> bool:
 
 
 def with_signed_zeros(image: bytes) -> bytes:
-    """Return an image in which each -0 of FLOAT and DOUBLE is -0.0: JSON readers take -0 for the integer 0."""
+    """Return an image in which each -0 of FLOAT and DOUBLE is -0.0: JSON readers read -0 as the integer 0."""
     return _SIGNED_ZERO.sub(rb"\1.0", image) if may_hold_signed_zeros(image) else image
 
 
@@ -205,7 +205,7 @@ MAX_INT64 = 2**63 - 1
 MAX_UINT64 = 2**64 - 1
 
 Fix: TypeAlias = Callable[[Any], Value]
-"""The value that msgspec has read, not NULL -> the value. ValueError or ProtocolError if it is out of order."""
+"""The value that msgspec has read, not NULL -> the value. ValueError or ProtocolError if it is invalid."""
 ColumnFix: TypeAlias = Callable[[Sequence[Any]], Sequence[Value]]
 """The same for many values, NULLs among them."""
 

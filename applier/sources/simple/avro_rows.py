@@ -4,7 +4,7 @@
 found wrong, maps in one block, names and texts whose sizes take one byte or two. Anything else is None, and takes the exact way: a refusal
 costs time and never decides anything.
 
-An image becomes the msgpack map that ``pack_values`` makes of the values that ``read_avro`` reads, byte by byte the same. A text is copied
+An image becomes the msgpack map that ``pack_values`` writes for the values that ``read_avro`` reads, byte for byte. A text is copied
 and its head translated: whether it is UTF-8 is seen when the images of a run are read together. A name that comes twice is, too: the
 caller compares the number of entries with the number of columns, and each column must be there.
 

@@ -255,7 +255,7 @@ def zones_of(message: SimpleMessage, version: TableVersion) -> Collection[str]:
 
 
 class RowFinder:
-    """Finds what the rows of one range need beside their messages: schemas, and the objects of large rows."""
+    """Finds what the rows of one range need in addition to their messages: schemas, and the objects of large rows."""
 
     def __init__(self, stream: Stream, found: WholeRowSources, log: LogReader | None, zones: NamedZones) -> None:
         self.schemas = SchemaSearch(stream, log)
@@ -305,7 +305,7 @@ class RowFinder:
         return claimed_message(content, message, version)
 
     def _names_from(self, offset: int) -> Iterator[str]:
-        """Yield the names of the objects from a record on. What cannot be read is reported when its turn comes."""
+        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
         for record in self._records:
             if record.offset < offset:
                 continue
@@ -375,7 +375,7 @@ class SimpleEvent:
 
 @dataclass(slots=True, eq=False)
 class KnownRows:
-    """One version of a table, as rows of this range use it: what the selection makes of it, and the readers of its shapes.
+    """One version of a table, as rows of this range use it: the selection's decision, and the readers of its shapes.
 
     Of one encoding. Of this range only: a bad value outside of the key is found by the exact way and not by a reader, and a range that
     another process reads again must give the same report. ``table_ids``: what its rows have been found to name, one id for a table without

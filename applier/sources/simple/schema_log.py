@@ -9,7 +9,7 @@ Two tables may have had one name and one version: one CREATE gave several tables
 another. The id in the row tells them apart. That of a partitioned table is the id of its partition: such rows are of the table whose schema
 was sent last before them.
 
-Backwards: by what TiCDC sends, a schema lies at most ``HORIZON_MS`` before a row that needs it. Forwards: where an event filter holds back
+Backwards: by what TiCDC sends, a schema comes at most ``HORIZON_MS`` before a row that needs it. Forwards: where an event filter holds back
 the DDL that made the version, the schema follows its first rows. What was searched once is not read again by the process.
 """
 
@@ -54,7 +54,7 @@ class Searched(NamedTuple):
     newest_ms: int
 
     def joined(self, other: "Searched") -> "Searched":
-        """Return both together; ``other``, if something lies between them."""
+        """Return both together; ``other``, if there is a gap between them."""
         if self.end < other.first or other.end < self.first:
             return other
         low, high = min(self, other), max(self, other, key=lambda one: one.end)
@@ -70,7 +70,7 @@ class Searched(NamedTuple):
 
 @dataclass(slots=True)
 class KnownVersions:
-    """What a process knows of one log. ``searched``: the offsets of each stream of which every schema is among ``versions``.
+    """What a process knows of one log. ``searched``: the offsets of each stream whose schemas are all among ``versions``.
 
     ``versions``: by the id of the table, too. ``partitions``: the table of a row, by the id in the row, where that is not the table's.
     ``wanted``: what is searched for now, and is not forgotten.
@@ -93,7 +93,7 @@ class KnownVersions:
         return self.versions.get(key, {}).get(table_id) or self.partitions.get((key, table_id))
 
     def keep_partition(self, key: VersionKey, table_id: int, version: TableVersion) -> None:
-        """Remember of which table a partition is."""
+        """Remember the table of a partition."""
         if len(self.partitions) >= MAX_VERSIONS:
             self.partitions.clear()
         self.partitions[key, table_id] = version
@@ -120,7 +120,7 @@ MAX_LOGS: Final = 64
 
 
 def known_versions(log: LogReader | None) -> KnownVersions:
-    """Return what the process knows of a log; nothing of no log."""
+    """Return what the process knows of a log; an empty one without a log."""
     if log is None:
         return KnownVersions()
     found = _known.get(log.log_name)
@@ -144,7 +144,7 @@ class SchemaSearch:
         self._latest: dict[VersionKey, TableVersion] = {}
 
     def begin(self, offset: int) -> None:
-        """Note the first record that is read: what lies between it and a row was given to ``learn``."""
+        """Note the first record that is read: everything between it and a row was given to ``learn``."""
         if self._first is None or offset < self._first:
             self._first = offset
 
@@ -175,7 +175,7 @@ class SchemaSearch:
         return self.known(message) or self._table_of_partition(key, message, offset)
 
     def _table_of_partition(self, key: VersionKey, message: SimpleMessage, offset: int) -> TableVersion:
-        """Return the table of a row whose id is no table's: the one whose schema was sent last before it."""
+        """Return the table of a row whose id is not a table's: the one whose schema was sent last before it."""
         found = self._latest.get(key)
         if found is None:
             found = self._sent_last(key, offset, message.built_ms) or next(reversed(self._known.versions[key].values()))

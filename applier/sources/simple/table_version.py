@@ -36,7 +36,7 @@ class WireColumnSchema(msgspec.Struct, gc=False, frozen=True):
 
 
 class WireIndex(msgspec.Struct, gc=False, frozen=True):
-    """An index of a schema message; ``columns`` in the order of the key. Prefix lengths and expressions are not told."""
+    """An index of a schema message; ``columns`` in the order of the key. Prefix lengths and expressions are not on the wire."""
 
     name: str
     unique: bool = False

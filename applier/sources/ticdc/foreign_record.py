@@ -1,7 +1,7 @@
 """Names the protocol of a record by its content (canal_json_and_simple.md 10), and refuses a record of another one than is read.
 
 A reader looks before it guesses: one record of another protocol stops it, with the name of that protocol and what the changefeed needs. It
-is not quarantined: where one is, all that follow are, and the replica would fall behind upstream without a word.
+is not quarantined: otherwise all that follow would be too, and the replica would silently lose rows.
 """
 
 import re

@@ -31,7 +31,7 @@ class ClaimCheckStore(Protocol):
         """Yield the content of each object in the order of ``names``, or why there is none; several are read at once, in bounds.
 
         ProtocolError: the object is missing or too large. Any other SourceError: the storage failed. ConfigError is raised. Called for
-        the objects of some hundred records at most; the caller may close the iterator early.
+        the objects of a few hundred records at most; the caller may close the iterator early.
         """
         ...
 
@@ -140,7 +140,7 @@ def useless(cause: ProtocolError, announced: RowEvent, position: RecordPosition 
 
 
 def as_placeholder(row: PlacedRow) -> PlacedRow:
-    """Return a row of which the handle key alone was sent, so that the planner has it read from upstream."""
+    """Return a row whose handle key alone was sent, so that the planner has it read from upstream."""
     # The delete of an update that changes the key is complete.
     if row.kind != RowKind.UPSERT:
         return row
@@ -153,7 +153,7 @@ def no_storage() -> ProtocolError:
 
 
 def no_columns(message: str = "the row was too large for Kafka: only its handle key was sent") -> ProtocolError:
-    """Make the error for a row of which only the key was sent, and that is not read from upstream."""
+    """Make the error for a row whose key alone was sent, and that is not read from upstream."""
     return _refuse("handle_key_only", message, UPSTREAM_REMEDY)
 
 

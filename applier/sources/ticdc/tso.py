@@ -35,7 +35,7 @@ def datetime_of(ts: Ts) -> datetime:
 def implausible(ts: int, now_ms: int) -> str | None:
     """Say why an operator cannot mean ``ts`` as a TSO at the time ``now_ms`` (milliseconds since the Unix epoch); None: it is plausible.
 
-    A wrong one does harm in silence: every row up to it counts as part of a dump that the sink was loaded from.
+    A wrong one silently loses rows: every row up to it counts as part of a dump that the sink was loaded from.
     """
     time_ms = physical_ms(Ts(ts))
     if time_ms > now_ms + AHEAD_MS:

@@ -76,7 +76,7 @@ class ProducerOptions:
 
     @classmethod
     def drawn(cls, seed: int) -> "ProducerOptions":
-        """Draw everything from ``seed``: over some hundred seeds each feature and most pairs of them appear."""
+        """Draw everything from ``seed``: over a few hundred seeds each feature and most pairs of them appear."""
         rng = random.Random(f"producer options {seed}")
         raw = rng.random() < 0.3
         flavour = rng.choice(list(Flavour))

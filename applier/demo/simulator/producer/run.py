@@ -135,7 +135,7 @@ class ChangefeedOwner:
         self.checkpoints.append((self._number, ts))
 
     def next_resolved(self, stream: Stream, *, all_of_them: bool) -> list[Ts]:
-        """Return what the stream gets now: nothing, one of the checkpoints that it has not got, or all up to that one."""
+        """Return what the stream gets now: nothing, one of the checkpoints that it does not have, or all up to that one."""
         # Drawn once per stream. At 0.95 a stream gets one checkpoint in twenty, and holds back the watermark.
         delay = self._delay.setdefault(stream, self._rng.choice(_RESOLVED_DELAYS))
         last = self._resolved.get(stream, 0)
@@ -598,7 +598,7 @@ def _has_items_left(state: ProducerState) -> bool:
 
 
 def _take_one_action(state: ProducerState) -> None:
-    """Do what the lot says. The shares let every kind of thing happen in a log of some hundred records."""
+    """Do what the lot says. The shares let every kind of thing happen in a log of a few hundred records."""
     ahead = {head.ts for head in state.owner.queues.heads()}
     if state.upstream.next is not None and len(ahead) < state.options.lookahead and state.rng.random() < 0.5:
         _take_step(state)

@@ -1,13 +1,13 @@
-"""Compares the sink's tables with what a DDL makes of them.
+"""Compares the sink's tables with the result that a DDL should have.
 
 **An unknown outcome**: a crash or a lost connection came between the statement and its answer. The tables are compared, as structures,
 with what they were when the statement was sent (``snapshot``). A statement that changes nothing when it runs twice is not compared: it runs
 again. A table that is neither as before nor as the statement makes it was changed by someone else: the operator decides. A statement that
 the server refused never comes here.
 
-**The scratch table** lies beside the bookkeeping tables and holds no row of upstream. A replica has one at most. Both sides of a comparison
-come from the server as it is now, so that no version's wording is compared with another's. A run that dies leaves the table behind; the
-next one drops it before anything else.
+**The scratch table** is in the schema of the bookkeeping tables and holds no row of upstream. A replica has one at most. Both sides of a
+comparison come from the server as it is now, so that no version's wording is compared with another's. A run that dies does not drop the
+table; the next one drops it before anything else.
 """
 
 import re
@@ -92,7 +92,7 @@ class Scratch:
 
     @property
     def name(self) -> TableName:
-        """Where it lies."""
+        """Its location."""
         # A hash: names of replicas may differ in case only, names of tables may not on every server.
         return TableName(self.schema, _PREFIX + sha256(self.replica.encode()).hexdigest()[:16])
 

@@ -1,7 +1,7 @@
 """What a DDL would do to the rows that are there: a DDL that gives them other values than upstream's is refused before its intent.
 
 The table is asked as it is before the DDL: the types of its columns, and whether it holds rows, or rows with certain values. A change of
-a column's type is allowed for values of which each server makes the same (``PlainValues``). A DDL that depends on the time zone runs in the
+a column's type is allowed for values that each server converts alike (``PlainValues``). A DDL that depends on the time zone runs in the
 zone of upstream's session.
 
 PARTITION BY KEY positions rows differently: TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds
@@ -259,7 +259,7 @@ _NEVER: Final = "FALSE"
 
 
 def refuse_other_conversions(connection: Connection, ddl: DdlEvent, old: OldTable) -> None:
-    """Raise NeedsOperator if old rows have values that the server may convert otherwise than upstream's. ``ddl`` has its zone."""
+    """Raise NeedsOperator if old rows have values that the server may convert differently from upstream's. ``ddl`` has its zone."""
     zone = zone_on_server(str(dict(ddl.session).get(TIME_ZONE, "")))
 
     def columns() -> dict[str, OldColumn]:
@@ -278,7 +278,7 @@ def refuse_other_conversions(connection: Connection, ddl: DdlEvent, old: OldTabl
 
 
 def _certain(question: Question, zone: str) -> str | None:
-    """Return the condition for values of which each server makes the same; None: there are none."""
+    """Return the condition for values that each server converts alike; None: there are none."""
     old, new = question.old, question.new
     if old is None or new is None:
         return None

@@ -214,9 +214,9 @@ NO_COLUMNS: Final[Known] = MappingProxyType({})
 def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target = UPSTREAM, known: Known = NO_COLUMNS) -> str:
     """Return the statement that the sink runs; '' if it runs none, because it does without what the statement makes.
 
-    ``spelled``: its names as the sink spells them, as far as they exist. ``target``: what the server has.
-    ``known``: the columns of an existing table of which the statement changes generated ones, or which it gives a unique index of an
-    expression.
+    ``spelled``: its names as the sink spells them, if they exist. ``target``: what the server has.
+    ``known``: the columns of an existing table whose generated columns the statement changes, or to which it adds a unique index of
+    an expression.
     """
     if ddl.is_of_log:
         # A source that says what session a statement had has written out everything else in its text.

@@ -231,7 +231,7 @@ class Execution:
                 raise failure from error
 
     def _has_run_on_lost_session(self, intent: Intent) -> bool:
-        """Return what the tables show once the server has ended the lost session. The session that asks may be lost in turn."""
+        """Return what the tables show once the server has ended the lost session. The session that asks may be lost too."""
         for attempt in stamina.retry_context(on=RetryableSinkError, attempts=self._retries + 1, timeout=None):
             with attempt:
                 # The server may still be at it, or may have finished: the old session ends first, then the tables show it.

@@ -170,7 +170,7 @@ def _restore(connection: Connection, before: Mapping[str, str | int]) -> None:
 
 
 def variables_of(ddl: DdlEvent) -> dict[str, str | int]:
-    """Return the variables of the session that a DDL sets beside its time, each with the value that the sink needs."""
+    """Return the variables of the session that a DDL sets in addition to its time, each with the value that the sink needs."""
     found = {name: value for name, value in ddl.session if name not in _NO_VARIABLES}
     if TIME_ZONE in found:
         found[TIME_ZONE] = zone_on_server(str(found[TIME_ZONE]))
@@ -280,7 +280,7 @@ def note_left_out(connection: Connection, ddl: DdlEvent, there: DdlEvent) -> Non
 def send(connection: Connection, ddl: DdlEvent, statement: str) -> list[int]:
     """Run ``statement`` in the DDL's schema and at its time; return the codes of the warnings. ``ddl`` comes from ``as_in_sink``.
 
-    The session keeps nothing of it, even if the statement fails: the next statement on it is no part of the DDL.
+    The session does not keep them, even if the statement fails: the next statement on it does not belong to the DDL.
     """
     parsed = parse_ddl(ddl)
     _enter(connection, ddl, parsed)

@@ -1,4 +1,4 @@
-"""MySQL's binary JSON as the text that the server itself makes of it.
+"""MySQL's binary JSON as the text that the server itself shows.
 
 Source: MySQL's ``json_binary.h``. A value is a type and its content. Objects and arrays are tables of entries with offsets from their own
 beginning: small ones have offsets of 2 bytes, large ones of 4. MariaDB's JSON is text.
@@ -28,7 +28,7 @@ _DECIMAL, _DATE, _TIME, _TIMESTAMP, _DATETIME = 246, 10, 11, 7, 12
 
 
 def read_json(values: Sequence[bytes]) -> Sequence[str]:
-    """Read JSON documents. ValueError: one of them is out of order."""
+    """Read JSON documents. ValueError: one of them is invalid."""
     try:
         return [_value(value[0], value, 1, 0) if value else "null" for value in values]
     except (IndexError, KeyError, StructError) as cause:

@@ -49,7 +49,7 @@ def _plain(value: bytes) -> bytes:
 
 
 ColumnRead: TypeAlias = Callable[[Sequence[Any]], Sequence[Value]]
-"""What images hold of a column, NULLs skipped -> the values. ValueError if they are out of order."""
+"""What images hold of a column, NULLs skipped -> the values. ValueError if they are invalid."""
 
 
 class ValueFormat(NamedTuple):

@@ -14,7 +14,7 @@ _Group: TypeAlias = tuple[int, int, int]
 
 
 def decimal_bytes(precision: int, scale: int) -> int:
-    """Return how many bytes a DECIMAL(precision, scale) takes. ValueError: there is no such type."""
+    """Return how many bytes a DECIMAL(precision, scale) takes. ValueError: the type does not exist."""
     if not (0 <= scale <= precision <= 65 and scale <= 38):
         raise ValueError("not a DECIMAL")
     return _bytes(precision - scale) + _bytes(scale)

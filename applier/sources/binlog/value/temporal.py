@@ -62,7 +62,7 @@ def fraction_bytes(digits: int) -> int:
 
 
 def _with_fraction(digits: int) -> tuple[int, int, str, int | None]:
-    """Return the bits of a fraction, what it is less than, how it is written behind a text, and where that ends.
+    """Return the bits of a fraction, what it is less than, how it is written after a text, and where that ends.
 
     An odd number of digits has a zero after it.
     """
@@ -103,7 +103,7 @@ def datetimes(digits: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
 
 
 def timestamps(digits: int) -> Callable[[Sequence[bytes]], Sequence[str]]:
-    """Return what reads TIMESTAMP(digits), as UTC: seconds since the epoch, then the fraction. Zero is no time."""
+    """Return what reads TIMESTAMP(digits), as UTC: seconds since the epoch, then the fraction. Zero is not a time."""
     bits, limit, form, end = _with_fraction(digits)
 
     def read(values: Sequence[bytes]) -> Sequence[str]:
