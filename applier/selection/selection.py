@@ -142,7 +142,7 @@ def _template(text: str) -> tuple[NameTemplate, str]:
 
 
 COPIES: Final = (r"^_(.+)_(?:new|gho)$",)
-LEFTOVERS: Final = (r"^_(.+)_(?:ghc|del|old)$",)
+LEFTOVERS: Final = (r"^_(.+)_(?:ghc|ghk|del|old)$",)
 MAX_NAME: Final = 64
 """The characters of a table's name. Both tools shorten the table's name inside of a longer one."""
 _MIN_SHORTENED: Final = 32

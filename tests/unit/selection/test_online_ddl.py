@@ -152,7 +152,7 @@ def test_statements_about_tables_of_the_tools_are_left_out_with_the_reason(query
     assert select_ddl(ddl(query, table="_x"), selection()).left_out == "source.tables excludes it"
 
 
-@pytest.mark.parametrize("name", ["_orders_gho", "_orders_new", "_orders_ghc", "_orders_del", "_orders_old"])
+@pytest.mark.parametrize("name", ["_orders_gho", "_orders_new", "_orders_ghc", "_orders_ghk", "_orders_del", "_orders_old"])
 def test_rows_of_these_tables_are_left_out_always_or_by_the_filter(name):
     table = TableName("shop", name)
     assert not selection(ALWAYS, ()).has(table)
