@@ -955,10 +955,10 @@ class _Alteration:
         self._draft.rename_index(_name(clause), _new_name(clause))
 
     def set_default(self, clause: AlterClause, cursor: Cursor) -> None:
-        """ALTER COLUMN … SET DEFAULT and DROP DEFAULT."""
+        """ALTER COLUMN … SET DEFAULT and DROP DEFAULT. Who sees a column without naming it changes neither rows nor keys."""
         if cursor.accept("DROP", "DEFAULT"):
             self._draft.set_default(_name(clause), None)
-        else:
+        elif not (cursor.accept("SET", "VISIBLE") or cursor.accept("SET", "INVISIBLE")):
             cursor.expect("SET", "DEFAULT")
             self._draft.set_default(_name(clause), parse_default(cursor))
 

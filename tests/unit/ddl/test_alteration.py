@@ -39,6 +39,7 @@ def shown(table: TableDefinition) -> str:
         ("RENAME INDEX ka TO k, RENAME KEY ub TO u", "id int NOT NULL; a int; b text; PRIMARY id; k a; UNIQUE u b(3)"),
         ("ALTER a SET DEFAULT 5", "id int NOT NULL; a int DEFAULT 5; b text; PRIMARY id; ka a; UNIQUE ub b(3)"),
         ("ALTER COLUMN a SET DEFAULT 5, ALTER COLUMN a DROP DEFAULT", shown(TABLE)),
+        ("ALTER COLUMN a SET INVISIBLE, ALTER b SET VISIBLE", shown(TABLE)),
         ("ADD FOREIGN KEY (a) REFERENCES p (id), ADD CONSTRAINT c CHECK (a > 0), DROP FOREIGN KEY f, DROP CHECK c", shown(TABLE)),
         ("ALTER INDEX ka INVISIBLE, ALTER CHECK c NOT ENFORCED, DROP CONSTRAINT c", shown(TABLE)),
         ("COMMENT = 'x' AUTO_INCREMENT 5, DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_bin, ENGINE=InnoDB, FORCE", shown(TABLE)),
@@ -56,7 +57,7 @@ def test_clauses_change_the_definition_or_nothing(clauses: str, wanted: str) -> 
     "clauses",
     [
         "DROP COLUMN a b", "DROP INDEX ka, kb", "DROP PRIMARY", "ADD COLUMN", "ADD COLUMN c INT NONSENSE", "ADD COLUMN c INT FIRST x",
-        "ADD (c INT) x", "MODIFY a INT x", "ALTER a SET 5", "CONVERT TO CHARACTER SET binary", "COMMENT 'x' NONSENSE", "RENAME TO a b",
+        "ADD (c INT) x", "MODIFY a INT x", "ALTER a SET 5", "ALTER a SET VISIBLE 5", "CONVERT TO CHARACTER SET binary", "COMMENT 'x' NONSENSE", "RENAME TO a b",
         "RENAME COLUMN a", "SOMETHING NEW", "ADD c INT, SOMETHING NEW", "DISCARD", "EXCHANGE PARTITION p WITH x", "ADD CONSTRAINT c d INT",
     ],
 )  # fmt: skip

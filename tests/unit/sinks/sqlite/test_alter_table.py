@@ -19,6 +19,7 @@ ALTERS = [
     ("DROP COLUMN `a`, ADD COLUMN `a` INT DEFAULT 4", [(1, "x", 4), (2, None, 4), (3, "z", 4)]),
     ("ADD COLUMN `c` INT DEFAULT 1, DROP COLUMN `b`, ADD INDEX `kc`(`c`), MODIFY `a` BIGINT", [(1, 10, 1), (2, None, 1), (3, -5, 1)]),
     ("ALTER COLUMN `a` SET DEFAULT 5, ALTER COLUMN `b` DROP DEFAULT", [(1, 10, "x"), (2, None, None), (3, -5, "z")]),
+    ("ALTER COLUMN `a` SET INVISIBLE", [(1, 10, "x"), (2, None, None), (3, -5, "z")]),
 ]
 
 
