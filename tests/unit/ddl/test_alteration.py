@@ -57,7 +57,8 @@ def test_clauses_change_the_definition_or_nothing(clauses: str, wanted: str) -> 
     "clauses",
     [
         "DROP COLUMN a b", "DROP INDEX ka, kb", "DROP PRIMARY", "ADD COLUMN", "ADD COLUMN c INT NONSENSE", "ADD COLUMN c INT FIRST x",
-        "ADD (c INT) x", "MODIFY a INT x", "ALTER a SET 5", "ALTER a SET VISIBLE 5", "CONVERT TO CHARACTER SET binary", "COMMENT 'x' NONSENSE", "RENAME TO a b",
+        "ADD (c INT) x", "MODIFY a INT x", "ALTER a SET 5", "ALTER a SET VISIBLE 5",
+        "CONVERT TO CHARACTER SET binary", "COMMENT 'x' NONSENSE", "RENAME TO a b",
         "RENAME COLUMN a", "SOMETHING NEW", "ADD c INT, SOMETHING NEW", "DISCARD", "EXCHANGE PARTITION p WITH x", "ADD CONSTRAINT c d INT",
     ],
 )  # fmt: skip
