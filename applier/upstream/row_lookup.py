@@ -13,15 +13,15 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import stamina
 
-from applier.model.errors import ApplierError, FatalSinkError, InvariantViolation, NeedsOperator, Remedy, SourceError
+from applier.model.errors import ApplierError, InvariantViolation, NeedsOperator, Remedy, SourceError
 from applier.model.events import STRING_TYPES, ColumnShape, KnownKeys, Shape, TableName, Value
 from applier.model.failure import FailureKind
 from applier.mysql.catalogue import labels_of
 from applier.mysql.float32 import shortest
+from applier.mysql.keyed_statements import MAX_KEYS, Cutter, by_key
 from applier.mysql.literals import literal_of
 from applier.mysql.names import quote_identifier, quote_table
 from applier.planner.port import ColumnDescription, LookedUpRows, TableDescription
-from applier.sinks.mysql.dialect import MAX_KEYS, MysqlDialect
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import SnapshotSession, is_passing
 
@@ -264,14 +264,17 @@ def _queries(table: UpstreamTable, key_places: Sequence[int], keys: Sequence[Seq
     texts = [[function(value) for function, value in zip(functions, key, strict=True)] for key in keys]
     selected = ",".join(column.expression for column in table.columns)
     head = f"SELECT {selected} FROM {quote_table(table.name.schema, table.name.table)} WHERE "  # noqa: S608 - quoted names
-    dialect = MysqlDialect(max_packet_bytes=max_packet_bytes)
-    try:
-        for query, _ in dialect.by_key(head, table.description, [column.shape.name for column in columns], texts):
-            yield query
-    except FatalSinkError as error:  # a key that no statement can hold
-        raise SourceError(
-            error.message,
-            remedy=Remedy("upstream.raise-max-allowed-packet", "Raise max_allowed_packet of upstream"),
-            kind=FailureKind.UPSTREAM,
-            **error.facts,
-        ) from error
+    cutter = Cutter(table.description, max_packet_bytes, MAX_KEYS, _too_large)
+    for query, _ in by_key(cutter, head, [column.shape.name for column in columns], texts):
+        yield query
+
+
+def _too_large(table: TableDescription, size: int, max_packet_bytes: int) -> SourceError:
+    return SourceError(
+        "a key is larger than upstream's max_allowed_packet",
+        remedy=Remedy("upstream.raise-max-allowed-packet", "Raise max_allowed_packet of upstream"),
+        kind=FailureKind.UPSTREAM,
+        table=str(table.folded),
+        bytes=size,
+        max_packet_bytes=max_packet_bytes,
+    )

@@ -13,14 +13,24 @@ comes as hexadecimal digits with the introducer of its column's character set, s
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 from applier.model.errors import Remedy, RowRefused
-from applier.mysql.literals import comparable_of
+from applier.mysql.keyed_statements import (
+    COMMAND_BYTES,
+    MAX_KEYS,
+    TARGET_BYTES,
+    Cutter,
+    by_key,
+    by_label,
+    compared,
+    labelled_columns,
+    single_comparison_test,
+)
 from applier.mysql.names import quote_identifier, quote_table
 from applier.planner.port import ColumnDescription, JoinedReplaces, Literal, RowsLines, RowsText, TableDescription, WireColumn
 from applier.sinks.mysql.bulk_load import loads
@@ -103,12 +113,6 @@ def _read_column(column: ColumnDescription) -> str:
     return f"IF({name} IS NULL,'NULL',{expression.replace('{name}', name)})"
 
 
-TARGET_BYTES: Final = 1024 * 1024
-"""Where a statement is cut: larger ones gain nothing and hold the parser's memory; a single row may be larger."""
-COMMAND_BYTES: Final = 1
-"""What a packet holds in addition to the text of its statement."""
-
-
 def head_of(verb: str, table: TableDescription, columns: Sequence[str]) -> str:
     """Return what an INSERT or REPLACE begins with."""
     return f"{verb} INTO {quote_table(table.schema, table.table)} ({','.join(map(quote_identifier, columns))}) VALUES "
@@ -120,37 +124,6 @@ def most_rows_of(table: TableDescription, max_rows: int, max_warnings: int) -> i
     return max_rows if not enums else max(1, min(max_rows, (max_warnings - 1) // enums))
 
 
-@dataclass(frozen=True, slots=True)
-class Cutter:
-    """Cuts rows into statements by number and by bytes."""
-
-    table: TableDescription
-    max_packet_bytes: int
-    max_rows: int
-
-    def cut(self, head: str, texts: Iterable[str], separator: str, tail: str, *, doubled: bool = False) -> Iterator[tuple[str, int]]:
-        """Yield (statement, rows). RowRefused, after the rows before it, for a row that alone is larger than a packet.
-
-        ``doubled``: a single row is written twice.
-        """
-        frame = len(head.encode()) + len(tail) + COMMAND_BYTES
-        target, most = min(TARGET_BYTES, self.max_packet_bytes) - frame, self.max_packet_bytes - frame
-        batch: list[str] = []
-        used = 0
-        for text in texts:
-            # The server counts bytes. isascii() is a flag of the string: it costs less than to encode each row.
-            size = (len(text) if text.isascii() else len(text.encode())) + len(separator)
-            if batch and (used + size > target or len(batch) == self.max_rows):
-                yield _joined(head, batch, separator, tail, doubled=doubled)
-                batch, used = [], 0
-            if size * (2 if doubled else 1) > most:
-                raise too_large(self.table, size, self.max_packet_bytes)
-            batch.append(text)
-            used += size
-        if batch:
-            yield _joined(head, batch, separator, tail, doubled=doubled)
-
-
 def too_large(table: TableDescription, size: int, max_packet_bytes: int) -> RowRefused:
     """Return the error of a row that alone is larger than a packet."""
     return RowRefused(
@@ -160,17 +133,6 @@ def too_large(table: TableDescription, size: int, max_packet_bytes: int) -> RowR
         bytes=size,
         max_packet_bytes=max_packet_bytes,
     )
-
-
-def _joined(head: str, batch: list[str], separator: str, tail: str, *, doubled: bool) -> tuple[str, int]:
-    # MariaDB (10.11) scans the whole table for `(a,b) IN ((1,2))`, but uses the index for two keys or more.
-    texts = batch * 2 if doubled and len(batch) == 1 else batch
-    return head + separator.join(texts) + tail, len(batch)
-
-
-MAX_KEYS = 500
-"""Keys per DELETE: MariaDB rewrites IN lists from 1000 elements on (in_predicate_conversion_threshold), and MySQL drops its
-range plan beyond range_optimizer_max_mem_size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,29 +153,19 @@ class MysqlDialect:
     def deletes(self, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, int]]:
         """Render DELETEs by key."""
         head = f"DELETE FROM {quote_table(table.schema, table.table)} WHERE "  # noqa: S608 - this is where SQL is rendered
-        yield from self.by_key(head, table, columns, rows)
+        yield from self._by_key(head, table, columns, rows)
 
-    def by_key(
+    def _by_key(
         self, head: str, table: TableDescription, columns: Sequence[str], rows: Iterable[Sequence[str]]
     ) -> Iterator[tuple[str, int]]:
-        """Render ``head`` and a condition by key, in lists where servers find all keys of a list (see ``_needs_single_comparison``)."""
-        quoted = [quote_identifier(column) for column in columns]
-        if labelled := _labelled(table, columns):
-            rows = _by_label(rows, labelled)
-        listed = f"({','.join(quoted)}) IN (" if len(quoted) > 1 else f"{quoted[0]} IN ("
-        # The order of the rows is kept (keyless tables depend on it): neighbours of one kind share a statement, others do not.
-        cutter = Cutter(table, self.max_packet_bytes, min(self.max_rows, MAX_KEYS))
-        for apart, group in groupby(rows, key=_needs_single_comparison(table, columns, frozenset(labelled))):
-            if apart:
-                yield from cutter.cut(head, (_compared(quoted, row) for row in group), " OR ", "")
-            elif len(quoted) > 1:
-                yield from cutter.cut(head + listed, (f"({','.join(row)})" for row in group), ",", ")", doubled=True)
-            else:
-                yield from cutter.cut(head + listed, (row[0] for row in group), ",", ")")
+        return by_key(self._cutter(table, min(self.max_rows, MAX_KEYS)), head, columns, rows)
+
+    def _cutter(self, table: TableDescription, most_rows: int) -> Cutter:
+        return Cutter(table, self.max_packet_bytes, most_rows, too_large)
 
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row REPLACEs from row texts."""
-        yield from Cutter(table, self.max_packet_bytes, self.most_rows(table)).cut(head_of("REPLACE", table, columns), rows, ",", "")
+        yield from self._cutter(table, self.most_rows(table)).cut(head_of("REPLACE", table, columns), rows, ",", "")
 
     def upserts(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row INSERT … ON DUPLICATE KEY UPDATE from row texts."""
@@ -221,7 +173,7 @@ class MysqlDialect:
         names = [quote_identifier(column) for column in columns]
         taken = ",".join(f"{name}=/*!80019 `new`.{name}*//*M!VALUES({name})*/" for name in names)
         tail = f"/*!80019 AS `new`*/ ON DUPLICATE KEY UPDATE {taken}"
-        yield from Cutter(table, self.max_packet_bytes, self.most_rows(table)).cut(head_of("INSERT", table, columns), rows, ",", tail)
+        yield from self._cutter(table, self.most_rows(table)).cut(head_of("INSERT", table, columns), rows, ",", tail)
 
     def updates(
         self, table: TableDescription, new: tuple[Sequence[str], Sequence[str]], key: Sequence[str], old: Sequence[str]
@@ -229,7 +181,7 @@ class MysqlDialect:
         """Render the UPDATE of one row by its old key."""
         values = ",".join(f"{quote_identifier(column)}={literal}" for column, literal in zip(*new, strict=True))
         head = f"UPDATE {quote_table(table.schema, table.table)} SET {values} WHERE "  # noqa: S608 - this is where SQL is rendered
-        yield from self.by_key(head, table, key, [old])
+        yield from self._by_key(head, table, key, [old])
 
     def absent_inserts(
         self, table: TableDescription, new: tuple[Sequence[str], Sequence[str]], key: Sequence[str], old: Sequence[str]
@@ -238,7 +190,7 @@ class MysqlDialect:
         name, (columns, literals) = quote_table(table.schema, table.table), new
         listed = ",".join(map(quote_identifier, columns))
         head = f"INSERT INTO {name} ({listed}) SELECT {','.join(literals)} FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM {name} WHERE "  # noqa: S608 - as above
-        yield from ((f"{text})", number) for text, number in self.by_key(head, table, key, [old]))
+        yield from ((f"{text})", number) for text, number in self._by_key(head, table, key, [old]))
 
     def whole_rows(self) -> "MysqlWholeRows":
         """Return the dialect of tables without a key."""
@@ -251,13 +203,13 @@ class MysqlDialect:
         quoted = [quote_identifier(column) for column in key]
         by_name = {column.name: column for column in table.columns}
         wanted = read_of(table, [by_name[column] for column in columns])
-        if labelled := _labelled(table, key):
-            rows = _by_label(rows, labelled)
-        is_single = _needs_single_comparison(table, key, frozenset(labelled))
+        if labelled := labelled_columns(table, key):
+            rows = by_label(rows, labelled)
+        is_single = single_comparison_test(table, key, frozenset(labelled))
         for apart, group in groupby(enumerate(rows), key=lambda numbered: is_single(numbered[1])):
             if apart:
-                texts = (f"(SELECT {number},{wanted} WHERE {_compared(quoted, row)} FOR UPDATE)" for number, row in group)
-                yield from Cutter(table, self.max_packet_bytes, MOST_READS).cut("", texts, " UNION ALL ", "")
+                texts = (f"(SELECT {number},{wanted} WHERE {compared(quoted, row)} FOR UPDATE)" for number, row in group)
+                yield from self._cutter(table, MOST_READS).cut("", texts, " UNION ALL ", "")
             else:
                 yield from listed_reads(quoted, wanted, group, min(TARGET_BYTES, self.max_packet_bytes) // 2)
 
@@ -304,48 +256,6 @@ def _joined_replaces(head: bytes, target: int, most_rows: int, texts: Iterable[t
         yield head + b",".join(batch), rows
 
 
-def _labelled(table: TableDescription, columns: Sequence[str]) -> dict[int, Callable[[str], str]]:
-    """Return how the literals of ENUM and SET columns among ``columns`` are compared, by the column's position.
-
-    By their labels: a mask with bit 63 is equal to no unsigned number on any server. What an empty label would make ambiguous stays
-    a number.
-    """
-    by_name = {column.name: column for column in table.columns}
-    found = {place: by_name[name] for place, name in enumerate(columns) if name in by_name}
-    return {place: comparable_of(column) for place, column in found.items() if column.labels}
-
-
-def _by_label(rows: Iterable[Sequence[str]], labelled: Mapping[int, Callable[[str], str]]) -> Iterator[Sequence[str]]:
-    for row in rows:
-        yield [labelled[place](literal) if place in labelled else literal for place, literal in enumerate(row)]
-
-
-def _needs_single_comparison(table: TableDescription, columns: Sequence[str], labelled: Collection[int]) -> Callable[[Sequence[str]], bool]:
-    """Return the test for keys that must be compared one by one, at a third of the speed of a list."""
-    # ENUM and SET among several columns: MySQL (9.7) misses the row by its number, MariaDB scans the table for its label.
-    if len(columns) > 1 and labelled:
-        return lambda _: True
-    binary = {column.name for column in table.columns if column.binary}
-    texts = [index for index, column in enumerate(columns) if column not in binary]
-
-    def needs_single_comparison(row: Sequence[str]) -> bool:
-        # IN never finds NULL. One binary constant (text as hexadecimal) makes the server compare the whole list as binary.
-        if "NULL" in row or any(row[index].startswith("x'") for index in texts):
-            return True
-        # An ENUM or SET as a number: see `_labelled`.
-        if labelled and not row[0].startswith("'"):
-            return True
-        # In lists of several columns MariaDB (10.11) does not convert text beyond ASCII to the column's character set: it misses the row.
-        return len(row) > 1 and not all(map(str.isascii, row))
-
-    return needs_single_comparison
-
-
-def _compared(quoted: Sequence[str], row: Sequence[str]) -> str:
-    # <=> is the one comparison that finds NULL.
-    return f"({' AND '.join(f'{column}<=>{value}' for column, value in zip(quoted, row, strict=True))})"
-
-
 Comparison: TypeAlias = Callable[[str], str]
 """Literal -> the condition under which a column stores its value, or by which its rows are ordered."""
 
@@ -378,7 +288,7 @@ class MysqlWholeRows:
 
     def replaces(self, table: TableDescription, columns: Sequence[str], rows: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Render multi-row INSERTs."""
-        cutter = Cutter(table, self.max_packet_bytes, most_rows_of(table, self.max_rows, self.max_warnings))
+        cutter = Cutter(table, self.max_packet_bytes, most_rows_of(table, self.max_rows, self.max_warnings), too_large)
         return cutter.cut(head_of("INSERT", table, columns), rows, ",", "")
 
 

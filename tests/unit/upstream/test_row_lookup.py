@@ -259,7 +259,7 @@ def test_a_key_that_no_statement_can_hold_names_the_limit(upstream):
     upstream.variables["max_allowed_packet"] = "1024"
     upstream.create(1, "shop", "other", {"id": "varchar(5000)"}, ["id"])
     shape = Shape("shop", "other", (ColumnShape("id", 15),), KnownKeys(handle=("id",)), placeholder=True)
-    with pytest.raises(SourceError) as raised:
+    with pytest.raises(SourceError, match="a key is larger than upstream's max_allowed_packet") as raised:
         looked_up(upstream, [["x" * 2000]], 20, shape)
     assert "max_allowed_packet" in raised.value.remedy
 

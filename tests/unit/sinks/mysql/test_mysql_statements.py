@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from applier.model.errors import FatalSinkError
+from applier.mysql import keyed_statements as cutting
 from applier.planner.port import ColumnDescription, TableDescription
-from applier.sinks.mysql import dialect as cutting
 from applier.sinks.mysql.dialect import MysqlDialect, quote_identifier
 
 TABLE = TableDescription(schema="sh`op", table="orders", columns=(), unique_keys=())
