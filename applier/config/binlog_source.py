@@ -1,6 +1,7 @@
 """``[source]`` with ``kind = "binlog"``: the binlog of a MySQL or MariaDB server."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -11,6 +12,7 @@ from applier.config.server import ServerSection
 from applier.config.value import refuse, split_text
 from applier.model.errors import Remedy
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
+from applier.sources.binlog.position import STREAM
 from applier.sources.binlog.settings import BinlogSettings
 from applier.upstream.settings import UpstreamSettings
 
@@ -63,10 +65,21 @@ class BinlogSourceConfig(ServerSection, SelectedSource):
     dispatcher: ClassVar[None] = None
     has_whole_transactions: ClassVar[bool] = True
     """Its one stream holds each transaction whole: ``consistency = "row"`` has no use, and no row comes without those before it."""
-    topics: ClassVar[tuple[str, ...]] = ("binlog",)
+    topics: ClassVar[tuple[str, ...]] = (STREAM.topic,)
     """The one stream, by the name that messages give it."""
     start_ts: ClassVar[int] = 0
     """``start`` names the beginning: only the server knows its position."""
+    instead: ClassVar[Mapping[str, str]] = {
+        "start_ts": "Set start to the position where a new replica begins",
+        "bootstrap_servers": "Set url to the primary",
+        "time_zone": "A binlog's TIMESTAMPs are UTC",
+        "ddl_time_zone": "A binlog names the zone of each statement",
+        "new_collations": "Keys are compared by the collations that the binlog names",
+        "upstream": "Each row of a binlog is whole, so nothing is looked up",
+        "claim_check": "Each row of a binlog is whole, so there is no such storage",
+        "partitions": "A binlog is one stream",
+        "dispatcher": "A binlog is one stream",
+    }
 
     kind: Literal["binlog"]
     """The binlog of a MySQL or MariaDB server."""

@@ -1,6 +1,6 @@
 """``tables``, ``[[source.route]]`` and ``[[source.event_filter]]``: what the replica has of upstream, and under which names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -122,6 +122,8 @@ class SelectedSource(Section):
     """A record that cannot be read stops the run, or is stored in quarantine."""
     stall_after_s: Seconds = 60.0
     has_whole_transactions: ClassVar[bool] = False
+    instead: ClassVar[Mapping[str, str]] = {}
+    """What to do if the file has a key that only another kind of source has."""
 
     @model_validator(mode="after")
     def _check_selection(self) -> Self:

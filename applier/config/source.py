@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import BaseModel, Discriminator, Tag
+from pydantic import Discriminator, Tag
 
 from applier.config.binlog_source import BinlogSourceConfig
 from applier.config.kafka_source import KafkaSourceConfig
+from applier.config.selection import SelectedSource
 from applier.model.errors import Remedy
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.kafka.settings import KafkaSettings
@@ -15,20 +16,7 @@ SourceSettings: TypeAlias = KafkaSettings | BinlogSettings
 
 KAFKA: Final = "kafka"
 BINLOG: Final = "binlog"
-KINDS: Final[Mapping[str, type[BaseModel]]] = {KAFKA: KafkaSourceConfig, BINLOG: BinlogSourceConfig}
-
-INSTEAD: Final = {
-    "start_ts": "Set start to the position where a new replica begins",
-    "bootstrap_servers": "Set url to the primary",
-    "time_zone": "A binlog's TIMESTAMPs are UTC",
-    "ddl_time_zone": "A binlog names the zone of each statement",
-    "new_collations": "Keys are compared by the collations that the binlog names",
-    "upstream": "Each row of a binlog is whole, so nothing is looked up",
-    "claim_check": "Each row of a binlog is whole, so there is no such storage",
-    "partitions": "A binlog is one stream",
-    "dispatcher": "A binlog is one stream",
-}
-"""Keys of Kafka's source that an operator may look for with a binlog."""
+KINDS: Final[Mapping[str, type[SelectedSource]]] = {KAFKA: KafkaSourceConfig, BINLOG: BinlogSourceConfig}
 
 
 def _kind_of(given: Any) -> str | None:
@@ -45,19 +33,18 @@ SourceConfig: TypeAlias = Annotated[
         custom_error_message="{message}",
         custom_error_context={
             "message": "has an unknown kind",
-            "remedy": Remedy("config.set-source-kind", 'Set kind to "kafka" or "binlog"'),
+            "remedy": Remedy("config.set-source-kind", "Set kind to " + " or ".join(map('"{}"'.format, KINDS))),
         },
     ),
 ]
 
 
 def of_other_kind(kind: str, key: str) -> tuple[str, Remedy] | None:
-    """Return what is wrong with a key that only the other kind of source has, and what to do; None for other keys."""
-    other = BINLOG if kind == KAFKA else KAFKA
-    if key not in KINDS[other].model_fields:
+    """Return what is wrong with a key that only another kind of source has, and what to do; None for other keys."""
+    other = next((name for name, section in KINDS.items() if name != kind and key in section.model_fields), None)
+    if other is None:
         return None
-    hint = INSTEAD.get(key, "") if kind == BINLOG else ""
-    if hint:
+    if hint := KINDS[kind].instead.get(key):
         remedy = Remedy("config.replace-key-of-other-kind", f"Remove it. {hint}")
     else:
         remedy = Remedy("config.remove-key-of-other-kind", f'Remove it, or set kind = "{other}" under [source]')
