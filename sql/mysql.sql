@@ -133,9 +133,6 @@ SHOW GLOBAL VARIABLES LIKE 'wsrep_load_data_splitting';
 -- version: which server this is
 SELECT VERSION();
 
--- schema_exists: whether the bookkeeping schema is there
-SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = :schema_name;
-
 -- current_user: the account that the server has taken the session for
 SELECT CURRENT_USER();
 

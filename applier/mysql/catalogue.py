@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, exists, literal, select, union_all
+from sqlalchemy import Connection, exists, literal, select, text, union_all
 
 from applier.ddl.column_type import ColumnType
 from applier.ddl.generated import Known, KnownColumn, computed_otherwise, computes_number
@@ -40,7 +40,7 @@ from applier.mysql.structure import (
     expression_of,
 )
 from applier.planner.port import ColumnDescription, TableDescription
-from applier.planner.table_check import UniqueIndex
+from applier.planner.table_check import UniqueIndex, UpstreamKeys
 
 FEW: Final = 50
 """Up to so many tables are asked for one by one."""
@@ -67,6 +67,19 @@ RULES: Final = CatalogueView("information_schema.REFERENTIAL_CONSTRAINTS", schem
 """The foreign keys and what they do."""
 PARTITIONS: Final = CatalogueView("information_schema.PARTITIONS")
 
+ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
+"""Tables, views and sequences. For names alone no server opens a table."""
+NAMES_WITH_TYPES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")
+NAMES_BUT_VIEWS: Final = f"{ALL_NAMES} WHERE TABLE_TYPE <> 'VIEW'"
+TABLE_TYPES: Final = ("BASE TABLE", "SYSTEM VERSIONED")
+"""Not SEQUENCE: MariaDB and TiDB list those, too."""
+NAMES_WITH_ROWS: Final = f"{ALL_NAMES} WHERE TABLE_TYPE IN {TABLE_TYPES}"
+_UNIQUE_PARTS: Final = INDEX_PARTS._replace(columns="TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME", condition="NON_UNIQUE = 0")
+_ORDERED_PARTS: Final = INDEX_PARTS._replace(columns="TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX, COLUMN_NAME, SUB_PART")
+_COMPARED: Final = COLUMNS._replace(columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLLATION_NAME, EXTRA")
+_COMPUTED: Final = re.compile(r"\b(?:STORED|VIRTUAL) GENERATED\b", re.IGNORECASE)
+"""Not DEFAULT_GENERATED, which is a default that is an expression."""
+
 
 def read_view(connection: Connection, view: CatalogueView, tables: Collection[TableName]) -> defaultdict[TableName, list[Row]]:
     """Read the rows of each table, by column name in upper case. ``tables``: names as the server spells them (``names.spellings``)."""
@@ -78,6 +91,34 @@ def read_view(connection: Connection, view: CatalogueView, tables: Collection[Ta
             if name in wanted:
                 found[name].append(row)
     return found
+
+
+def read_upstream_keys(connection: Connection, tables: Collection[TableName]) -> dict[TableName, UpstreamKeys]:
+    """Read the unique keys, the collations and the plain columns of each table. ``tables``: as for ``read_view``."""
+    parts, columns = read_view(connection, _UNIQUE_PARTS, tables), read_view(connection, _COMPARED, tables)
+    return {name: _upstream_keys(parts[name], columns[name]) for name in tables}
+
+
+def _upstream_keys(parts: Iterable[Row], columns: Collection[Row]) -> UpstreamKeys:
+    keys: dict[str, set[str]] = {}
+    for part in parts:
+        # The part of an expression has no column.
+        keys.setdefault(part["INDEX_NAME"].casefold(), set()).update([part["COLUMN_NAME"].casefold()] if part["COLUMN_NAME"] else [])
+    return UpstreamKeys(
+        {index: frozenset(names) for index, names in keys.items()},
+        {column["COLUMN_NAME"].casefold(): column["COLLATION_NAME"].casefold() for column in columns if column["COLLATION_NAME"]},
+        frozenset(column["COLUMN_NAME"].casefold() for column in columns if not _COMPUTED.search(str(column["EXTRA"]))),
+    )
+
+
+def whole_columns_of_indexes(connection: Connection, table: TableName) -> dict[str, tuple[str, ...]]:
+    """Return the columns of each index up to the first part that is no whole column, casefolded. ``table``: as for ``read_view``."""
+    found: dict[str, list[str | None]] = {}
+    for part in sorted(read_view(connection, _ORDERED_PARTS, [table])[table], key=lambda part: int(part["SEQ_IN_INDEX"])):
+        is_whole = part["COLUMN_NAME"] is not None and part["SUB_PART"] is None
+        found.setdefault(part["INDEX_NAME"].casefold(), []).append(part["COLUMN_NAME"].casefold() if is_whole else None)
+    ends = {name: parts.index(None) if None in parts else len(parts) for name, parts in found.items()}
+    return {name: tuple(str(part) for part in parts[: ends[name]]) for name, parts in found.items()}
 
 
 def _queries(view: CatalogueView, wanted: set[TableName]) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -30,8 +30,9 @@ SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_s
 
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
-_TABLES: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
-_FEW_TABLES: Final = text(f"{_TABLES.text} AND LOWER(TABLE_NAME) IN :names").bindparams(bindparam("names", expanding=True))
+TABLES_OF_SCHEMA: Final = text("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
+_SCHEMA: Final = text(f"{_SCHEMAS.text} WHERE SCHEMA_NAME = :name")
+_FEW_TABLES: Final = text(f"{TABLES_OF_SCHEMA.text} AND LOWER(TABLE_NAME) IN :names").bindparams(bindparam("names", expanding=True))
 _FEW: Final = 50
 """Number of names that are asked for one by one: a schema may have ten thousand, and each DDL asks for a few."""
 
@@ -97,11 +98,16 @@ def schema_spelling(connection: Connection, schema: str) -> str | None:
     return _one_of(_asked(connection, _SCHEMAS).get(schema.casefold(), []), schema)
 
 
+def has_schema(connection: Connection, name: str) -> bool:
+    """Return whether the server has a schema of this name, as the server compares names."""
+    return connection.execute(_SCHEMA, {"name": name}).first() is not None
+
+
 def _present(connection: Connection, schema: str, wanted: set[str]) -> dict[str, list[str]]:
     """Return the tables of a schema by casefolded name: the wanted ones, and others where there are many, or servers fold otherwise."""
     # LOWER of the server and casefold of Python agree on ASCII only (ß, İ).
     if len(wanted) > _FEW or not all(map(str.isascii, wanted)):
-        return _asked(connection, _TABLES, schema)
+        return _asked(connection, TABLES_OF_SCHEMA, schema)
     return _asked(connection, _FEW_TABLES, schema, wanted) if wanted else {}
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import Ts
+from applier.mysql.catalogue import NAMES_WITH_ROWS
 from applier.mysql.grants import Grants, shows_all_tables
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.planner.table_check import ListedTables, TableLister
@@ -19,7 +20,6 @@ from applier.sources.kit import SourceKit
 from applier.upstream.settings import UpstreamSettings
 from applier.upstream.snapshot_session import BELOW_GC, SnapshotSession
 
-_TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'"
 _KEYS: Final = "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NULLABLE FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0"
 _TEMPORARY: Final = "__tidb_br_temporary_"
 """Schemas that a restore of TiDB makes for itself."""
@@ -52,7 +52,7 @@ class TidbTables:
     def _read(self, ts: Ts) -> tuple[list[TableName], frozenset[TableName], Grants]:
         session = SnapshotSession(self.settings, ts)
         try:
-            tables = [TableName(*map(_text, row)) for row in session.rows(_TABLES)]
+            tables = [TableName(*map(_text, row)) for row in session.rows(NAMES_WITH_ROWS)]
             keyed, grants = _keyed(session.rows(_KEYS)), Grants(_text(row[0]) for row in session.rows("SHOW GRANTS"))
         except BaseException:
             session.abandon()

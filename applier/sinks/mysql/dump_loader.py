@@ -19,7 +19,7 @@ from applier.model.errors import SinkError
 from applier.model.events import FoldedName, TableName
 from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
-from applier.mysql.names import quote_table
+from applier.mysql.names import TABLES_OF_SCHEMA, quote_table
 from applier.mysql.session import discard, execute_text, read_rows
 from applier.planner.port import Phase, Statement
 from applier.sinks.dump_loader import DumpForm
@@ -57,9 +57,6 @@ def _rewritten(text: bytes, columns: Sequence[str], vectors: Collection[str]) ->
             at = 0 if token == b"(" else at + 1
         is_text = depth == 1 and at in places and token.startswith(_QUOTES)
         yield b"STRING_TO_VECTOR(" + token + b")" if is_text else token
-
-
-_PRESENT: Final = text("SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = :schema_name")
 
 
 GENERATED_IGNORED: Final = 1906
@@ -156,7 +153,7 @@ class ServerLoader:
         found = set[FoldedName]()
         with self._session("looking for the tables of a dump") as connection:
             for schema in sorted({name.schema for name in names}):
-                found.update(TableName(str(row[0]), str(row[1])).fold() for row in connection.execute(_PRESENT, {"schema_name": schema}))
+                found.update(TableName(schema, name).fold() for name in connection.scalars(TABLES_OF_SCHEMA, {"schema": schema}))
         return [name for name in names if name.fold() in found]
 
     def drop(self, tables: Sequence[TableName], views: Sequence[TableName]) -> None:

@@ -12,8 +12,7 @@ from applier.model.events import DdlEvent, DdlIdentity, FoldedName, TableName
 from applier.model.position import Ts
 from applier.mysql import catalogue
 from applier.mysql.errors import translate
-from applier.mysql.names import SYSTEM_SCHEMAS, spellings
-from applier.mysql.queries import QUERIES
+from applier.mysql.names import SYSTEM_SCHEMAS, has_schema, spellings
 from applier.mysql.session import ServerSession, discard, limits, transaction
 from applier.planner.ordered_rows import KeyLink
 from applier.planner.port import TableDescription
@@ -99,7 +98,7 @@ class MysqlSink(SqlSink):
             try:
                 # Only where it is missing: the user may lack the privilege to create one.
                 schema = self._settings.schema
-                if not connection.execute(QUERIES["schema_exists"], {"schema_name": schema}).scalar_one():
+                if not has_schema(connection, schema):
                     connection.execute(text(NEW_SCHEMA.format(DIALECT.quote, schema)))
                 applied = migration.upgrade(connection, self._tables)
                 connection.commit()  # before the lock is released: the next one to hold it must see the revision

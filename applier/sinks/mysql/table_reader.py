@@ -14,7 +14,7 @@ from applier.ddl.tokens import Cursor, DdlSyntaxError
 from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, Remedy
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
-from applier.mysql.catalogue import TABLES, Row, describe_with_rows, read_view
+from applier.mysql.catalogue import NAMES_WITH_TYPES, TABLE_TYPES, TABLES, Row, describe_with_rows, read_view
 from applier.mysql.errors import code_of, translate
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import ServerSession, discard, read_checked
@@ -28,11 +28,7 @@ from applier.sinks.table_reader import Checksum, Key, Scope, TableChanged, Value
 
 T = TypeVar("T")
 
-_NAMES: Final = text("SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES")
 _ESTIMATES: Final = TABLES._replace(columns="TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS")
-TABLE_TYPES: Final = frozenset({"BASE TABLE", "SYSTEM VERSIONED"})
-"""Not SEQUENCE: MariaDB and TiDB list those, too."""
-VIEW_TYPES: Final = frozenset({"VIEW"})
 _VERSION: Final = text("SELECT VERSION()")
 _BEGIN: Final = text("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 _SNAPSHOT: Final = text("SET SESSION tidb_snapshot = :ts")
@@ -224,10 +220,10 @@ class MysqlReader:
 def read_names(connection: Connection, without: Collection[str]) -> Names:
     """Read the names of the tables and views that the user may see. Errors of the database come out as SQLAlchemy's."""
     hidden = SYSTEM_SCHEMAS.union(without)
-    listed = [(TableName(schema, name), str(kind).upper()) for schema, name, kind in connection.execute(_NAMES)]
+    listed = [(TableName(schema, name), str(kind).upper()) for schema, name, kind in connection.execute(NAMES_WITH_TYPES)]
     tables, views = (
         tuple(sorted(name for name, kind in listed if kind in wanted and name.schema.casefold() not in hidden))
-        for wanted in (TABLE_TYPES, VIEW_TYPES)
+        for wanted in (TABLE_TYPES, ("VIEW",))
     )
     return Names(tables=tables, views=views)
 

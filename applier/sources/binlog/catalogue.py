@@ -9,7 +9,7 @@ metadata of such a table stops a replica.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.model.errors import NeedsOperator, Remedy, SourceError
 from applier.model.events import FoldedName, RowOperation, TableName
 from applier.model.position import Ts
-from applier.mysql.catalogue import COLUMNS, INDEX_PARTS, CatalogueView, Row, read_view
+from applier.mysql.catalogue import ALL_NAMES, NAMES_BUT_VIEWS, NAMES_WITH_ROWS, read_upstream_keys
 from applier.mysql.errors import DENIED, code_of
 from applier.mysql.grants import Grants, shows_all_tables
 from applier.mysql.names import quote_table
@@ -46,17 +46,10 @@ def excluded(name: TableName, selection: TableSelection) -> SelectedTable | None
     return table if table.is_out else None
 
 
-_TABLES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE <> 'VIEW'"
-_OWN_ROWS: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
-_ALL_NAMES: Final = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
 _FOLDS: Final = "SELECT @@GLOBAL.lower_case_table_names"
 _ALIKE_REMEDY: Final = Remedy(
     "binlog.give-distinct-names",
     "Give one of them another name upstream, before the position of the replica. Or exclude both with source.tables",
-)
-_INDEXES: Final = INDEX_PARTS._replace(columns="TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME", condition="NON_UNIQUE = 0")
-_COLLATIONS: Final = COLUMNS._replace(
-    columns="TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLLATION_NAME", condition="COLLATION_NAME IS NOT NULL"
 )
 _ACTIONS: Final = (
     "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, DELETE_RULE, UPDATE_RULE"
@@ -129,7 +122,7 @@ class UpstreamCatalogue:
             try:
                 for name in settled:
                     _wait_for(session, name)
-                return read_rows(session, _OWN_ROWS)
+                return read_rows(session, NAMES_WITH_ROWS)
             finally:
                 execute_text(session, "SET SESSION lock_wait_timeout = DEFAULT")
 
@@ -157,15 +150,13 @@ class UpstreamCatalogue:
         """Ask for all tables at once; of a few the server opens no others."""
         sink_names = self._sink_names()
         names = {table: name for table in tables if (name := sink_names.get(table)) is not None}
-        parts, columns = self._read(_INDEXES, names.values()), self._read(_COLLATIONS, names.values())
-        return {table: _keys(parts[name], columns[name]) for table, name in names.items()}
-
-    def _read(self, view: CatalogueView, names: Collection[TableName]) -> Mapping[TableName, list[Row]]:
-        return self._server.ask("reading the definitions of tables", lambda session: read_view(session, view, names))
+        keys = self._server.ask("reading the definitions of tables", lambda session: read_upstream_keys(session, names.values()))
+        # The rows of a binlog tell which columns are computed.
+        return {table: replace(keys[name], plain_columns=frozenset()) for table, name in names.items()}
 
     def _sink_names(self) -> dict[FoldedName, TableName]:
         if self._names is None:
-            names = [TableName(*map(str, row)) for row in self._server.rows("listing the tables", _TABLES)]
+            names = [TableName(*map(str, row)) for row in self._server.rows("listing the tables", NAMES_BUT_VIEWS)]
             # Of two tables with one name in the sink, the replica has the second one.
             names.sort(key=self._selection.has)
             self._names = {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
@@ -189,7 +180,7 @@ class UpstreamCatalogue:
             return
         wanted, found = set(tables), dict[FoldedName, TableName]()
         # Names alone: for these no server opens a table.
-        for row in self._server.rows("listing the names of the tables", _ALL_NAMES):
+        for row in self._server.rows("listing the names of the tables", ALL_NAMES):
             name = TableName(*map(str, row))
             first = found.setdefault(name.fold(), name)
             if first != name and self._selection.has(name) and self._selection.name(name).fold() in wanted:
@@ -221,7 +212,7 @@ class UpstreamCatalogue:
 
 def chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
     """Return the tables with rows of their own that the replica has, under upstream's names, that the user may see."""
-    return _chosen(server.rows("listing the tables", _OWN_ROWS), selection)
+    return _chosen(server.rows("listing the tables", NAMES_WITH_ROWS), selection)
 
 
 def _chosen(rows: Iterable[tuple[object, ...]], selection: TableSelection) -> list[TableName]:
@@ -237,13 +228,3 @@ def _wait_for(session: ServerSession, name: TableName) -> None:
         # Dropped since, or the user may not see more than its name.
         if code_of(error) not in _UNKNOWN | DENIED:
             raise
-
-
-def _keys(parts: Iterable[Row], columns: Iterable[Row]) -> UpstreamKeys:
-    keys: dict[str, set[str]] = {}
-    for part in parts:
-        keys.setdefault(part["INDEX_NAME"].casefold(), set()).update([part["COLUMN_NAME"].casefold()] if part["COLUMN_NAME"] else [])
-    return UpstreamKeys(
-        {index: frozenset(names) for index, names in keys.items()},
-        {column["COLUMN_NAME"].casefold(): column["COLLATION_NAME"].casefold() for column in columns},
-    )

@@ -29,7 +29,7 @@ from applier.ddl.tree import AlterTableStatement
 from applier.ddl.zone_use import TIME_ZONE, in_zone_of_need
 from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, TableName
-from applier.mysql.catalogue import PARTITIONS, read_structures, read_view
+from applier.mysql.catalogue import COLUMNS, PARTITIONS, read_structures, read_view
 from applier.mysql.names import quote_identifier, quote_table, spellings, sql_name
 from applier.mysql.session import read_bytes
 from applier.mysql.session_variables import zone_on_server
@@ -323,11 +323,7 @@ def in_its_zone(connection: Connection, ddl: DdlEvent, old: OldTable) -> DdlEven
     return zoned
 
 
-_OWN_COLLATIONS: Final = text(
-    "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table"
-    " AND COLLATION_NAME LIKE '%uca1400%'"
-)
-"""MariaDB's, which represent MySQL's utf8mb4_0900 collations too."""
+_COLLATIONS: Final = COLUMNS._replace(columns="TABLE_SCHEMA, TABLE_NAME, COLLATION_NAME")
 _OWN_HASHES: Final = frozenset({"KEY", "LINEAR KEY", "LINEAR HASH"})
 
 
@@ -365,7 +361,8 @@ def refuse_other_rows(connection: Connection, ddl: DdlEvent) -> None:
 
 
 def _has_own_collation(connection: Connection, table: TableName) -> bool:
-    return bool(connection.execute(_OWN_COLLATIONS, {"schema": table.schema, "table": table.table}).scalar_one())
+    """Return whether a column has one of MariaDB's collations that represent MySQL's utf8mb4_0900 collations too."""
+    return any("uca1400" in str(row["COLLATION_NAME"]).casefold() for row in read_view(connection, _COLLATIONS, [table])[table])
 
 
 def _emptied(query: str) -> list[str] | None:

@@ -9,7 +9,7 @@ the new name of a RENAME. Columns and indexes have no case anywhere. IF [NOT] EX
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -42,7 +42,6 @@ from applier.mysql.session_variables import asked_once, version_of
 from applier.sinks.settings import Collations
 
 _COLLATIONS: Final = text("SELECT COLLATION_NAME FROM information_schema.COLLATIONS WHERE COLLATION_NAME LIKE 'utf8mb4\\_0900\\_%'")
-_INDEXES: Final = text("SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table")
 _NUMBER: Final = re.compile(r"\d+")
 _VECTORS, _EXPRESSIONS = (9, 0), (8, 0, 13)
 """Since when MySQL has the type VECTOR, and indexes of expressions."""
@@ -78,12 +77,6 @@ def kind_of(connection: Connection) -> str:
     """Return which kind of server it is: servers of one kind convert values alike."""
     version = version_of(connection)
     return TIDB if "tidb" in version else MARIADB if "mariadb" in version else MYSQL
-
-
-def index_names(connection: Connection, table: TableName) -> Collection[str]:
-    """Return the names of a table's indexes, casefolded."""
-    found = connection.execute(_INDEXES, {"schema": table.schema, "table": table.table}).scalars()
-    return {str(name).casefold() for name in found}
 
 
 COLUMN_EXISTS: Final = 1060

@@ -19,7 +19,7 @@ from applier.ddl.tree import SchemaStatement
 from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent
 from applier.mysql.errors import code_of
-from applier.mysql.names import quote_identifier, schema_spelling
+from applier.mysql.names import TABLES_OF_SCHEMA, quote_identifier, schema_spelling
 from applier.mysql.session import execute_text, transaction
 
 SCHEMA_EXISTS: Final = 1007
@@ -27,7 +27,6 @@ _NAME: Final = re.compile(r"[a-z0-9_]+")
 _DEFAULT: Final = text(
     "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :schema"
 )
-_TABLES: Final = text("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = :schema")
 
 
 class SchemaDefault(NamedTuple):
@@ -70,7 +69,7 @@ def schema_as_upstreams(connection: Connection, ddl: DdlEvent, sent: str) -> Ite
     with transaction(connection):
         schema = schema_spelling(connection, statement.schema) or statement.schema
         found = read_schema_default(connection, schema)
-        is_empty = connection.execute(_TABLES, {"schema": schema}).scalar_one() == 0
+        is_empty = connection.execute(TABLES_OF_SCHEMA, {"schema": schema}).first() is None
     wanted = default_of(sent)
     if wanted.is_same_as(found):
         return

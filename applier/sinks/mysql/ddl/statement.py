@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.ddl import DdlKind, DdlStatement, parse_ddl
@@ -22,13 +22,14 @@ from applier.ddl.tokens import as_tidb_reads
 from applier.ddl.zone_use import TIME_ZONE
 from applier.model.errors import FatalSinkError, Remedy
 from applier.model.events import DdlEvent, FoldedName, TableName
+from applier.mysql.catalogue import whole_columns_of_indexes
 from applier.mysql.errors import ErrorVerdict, code_of, is_database_error, meaning_of, server_text, translate
-from applier.mysql.names import names_asked_once, quote_table, spellings
+from applier.mysql.names import has_schema, names_asked_once, quote_table, spellings
 from applier.mysql.queries import QUERIES
 from applier.mysql.session import driven, execute_text, read_bytes, roll_back, session_id, transaction
 from applier.mysql.session_variables import SQL_MODE, zone_on_server
 from applier.sinks.bookkeeping.ledger import PastDdls
-from applier.sinks.mysql.ddl.rewrite import index_names, known_to, sink_statement, spelled_in_sink, target_of, without_satisfied
+from applier.sinks.mysql.ddl.rewrite import known_to, sink_statement, spelled_in_sink, target_of, without_satisfied
 from applier.sinks.mysql.ddl.schema_default import schema_as_upstreams
 from applier.sinks.mysql.ddl.upstream_names import with_upstream_names
 from applier.sinks.settings import Collations
@@ -262,10 +263,9 @@ def _with_present_indexes(connection: Connection, ddl: DdlEvent, statement: str,
     """Return the statement without what it does to indexes that the sink does without."""
     parsed = parse_ddl(ddl)
     if table is None and parsed is not None and parsed.needs:
-        table = spellings(connection, parsed.needs[:1]).get(parsed.needs[0].fold())
-    if table is None:
-        return statement
-    return without_missing_indexes(statement, index_names(connection, table))
+        table = parsed.needs[0]
+    found = None if table is None else spellings(connection, [table]).get(table.fold())
+    return statement if found is None else without_missing_indexes(statement, whole_columns_of_indexes(connection, found).keys())
 
 
 def note_left_out(connection: Connection, ddl: DdlEvent, there: DdlEvent) -> None:
@@ -339,9 +339,6 @@ def _set_autocommit(connection: Connection, *, is_on: bool) -> None:
         driver.autocommit(is_on)
 
 
-_HAS_SCHEMA = text("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = :name")
-
-
 def run_loaded(connection: Connection, past: PastDdls, ddl: DdlEvent, collations: Collations) -> DdlEvent:
     """Run the statement with upstream's names, and return the DDL with them.
 
@@ -352,7 +349,7 @@ def run_loaded(connection: Connection, past: PastDdls, ddl: DdlEvent, collations
     refuse_inexpressible(ddl, target)
     # A schema that is there may hold tables of others. Its definition stays, and the tables of a dump name their own.
     is_schema = statement is not None and statement.kind is DdlKind.CREATE_SCHEMA
-    if is_schema and statement is not None and connection.execute(_HAS_SCHEMA, {"name": statement.schema}).scalar_one():
+    if is_schema and statement is not None and has_schema(connection, statement.schema):
         return ddl
     connection.commit()
     try:

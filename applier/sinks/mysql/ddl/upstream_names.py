@@ -6,7 +6,7 @@ drops, renames or hides may be missing: only if the sink does without it, as the
 has another name in the sink, and would stay.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from applier.ddl.adaptation import Target
 from applier.ddl.generated_name import (
     MYSQL_NAMING,
     TIDB_NAMING,
-    Columns,
     DroppedCheck,
     TableHistory,
     TableNames,
@@ -31,7 +30,7 @@ from applier.ddl.old_values import MARIADB, MYSQL, kind_of_upstream
 from applier.ddl.stated_keys import depends_on_names, found_by_name
 from applier.model.errors import NeedsOperator, Remedy
 from applier.model.events import DdlEvent, TableName
-from applier.mysql.catalogue import read_check_names
+from applier.mysql.catalogue import read_check_names, whole_columns_of_indexes
 from applier.mysql.names import spellings
 from applier.mysql.structure import Expression
 from applier.sinks.bookkeeping.ledger import PastDdls
@@ -86,10 +85,6 @@ MISSING_INDEX: Final = Remedy(
     "If the sink's table has this index under another name: ALTER TABLE … RENAME INDEX … TO …, and start the applier again. Otherwise make "
     "the rest of the change in the sink by hand, then `applier ddl skip --ts … --table …`",
 )
-_INDEXES: Final = text(
-    "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
-    " WHERE TABLE_SCHEMA = :schema AND TABLE_NAME = :table ORDER BY INDEX_NAME, SEQ_IN_INDEX"
-)
 _FOREIGN_KEYS: Final = text(
     "SELECT TABLE_NAME, CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = :schema"
 )
@@ -113,20 +108,11 @@ def _with_index_names(connection: Connection, past: PastDdls, ddl: DdlEvent, tar
         if name is None:
             return ddl
         history = past.history(connection, name.fold(), ddl.commit_ts, (target, naming))
-        present = _indexes(connection, name)
+        present = whole_columns_of_indexes(connection, name)
         _refuse_missing(ddl, present, history)
         known = max(history.foreign_keys, sum(table == name.table for table, _ in _keys(connection, name.schema)))
         before = TableNames({**dict.fromkeys(history.left_out, ()), **present}, known)
     return replace(ddl, query=with_generated_names(ddl.query, before, naming))
-
-
-def _indexes(connection: Connection, table: TableName) -> Mapping[str, Columns]:
-    """Return the whole columns of each index, up to the first part that is none."""
-    found: dict[str, list[str | None]] = {}
-    for name, column, prefix in connection.execute(_INDEXES, {"schema": table.schema, "table": table.table}):
-        found.setdefault(str(name).casefold(), []).append(None if column is None or prefix is not None else str(column).casefold())
-    ends = {name: parts.index(None) if None in parts else len(parts) for name, parts in found.items()}
-    return {name: tuple(str(part) for part in parts[: ends[name]]) for name, parts in found.items()}
 
 
 def _keys(connection: Connection, schema: str) -> list[tuple[str, str]]:

@@ -112,7 +112,7 @@ def test_between_two_files_nothing_is_logged():
 def test_statements_that_hold_a_table_are_waited_for_and_not_for_long(session):
     assert listed(Catalogued([ORDERS]), place(1, 2)).names
     UpstreamCatalogue(server := Catalogued([ORDERS]), EVERYTHING, server.open_feed).listed_at(place(1, 2), [ORDERS])
-    waited = ["SET SESSION lock_wait_timeout = 2", "SHOW CREATE TABLE `shop`.`orders`", catalogue._OWN_ROWS]
+    waited = ["SET SESSION lock_wait_timeout = 2", "SHOW CREATE TABLE `shop`.`orders`", catalogue.NAMES_WITH_ROWS]
     assert session[3:] == [*waited, "SET SESSION lock_wait_timeout = DEFAULT"]
 
 
