@@ -146,7 +146,9 @@ def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> Che
         whose = "at a position where upstream had no table" if dump.is_empty else loaded
         return ok(BEGINNING, f"{whose}: {named_text(start_ts, kit.timeline())}")
     if start_ts or kit.names_start:
-        return of_error(BEGINNING, not_loaded(start_ts))
+        error = not_loaded(start_ts)
+        # The position of a named start is for the server to tell.
+        return of_error(BEGINNING, error) if start_ts else problem(BEGINNING, error.message, LOAD)
     if not kit.may_begin_empty:
         return problem(BEGINNING, "no dump is loaded, and source.start is not set", LOAD)
     return warning(BEGINNING, NOT_LOADED, LOAD_FIRST)

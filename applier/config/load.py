@@ -88,7 +88,9 @@ def _file_source(settings_cls: type[BaseSettings], path: Path) -> TomlConfigSett
         return TomlConfigSettingsSource(settings_cls, path)
     except FileNotFoundError as error:
         raise ConfigError(
-            "the configuration file does not exist", remedy=Remedy("config.give-config-path", "Give its path with --config"), file=path
+            "the configuration file does not exist",
+            remedy=Remedy("config.give-config-path", "Give its path with --config, or write one: `applier init`"),
+            file=path,
         ) from error
     except OSError as error:
         raise ConfigError(

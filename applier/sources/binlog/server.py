@@ -33,7 +33,8 @@ _REACH: Final = Remedy("binlog.check-network", "Check source.url, the network, a
 _PORT = Remedy("binlog.check-other-program-on-port", "Check host and port of source.url: another program answers there")
 _GRANT = Remedy(
     "binlog.check-user-and-password",
-    "Check user and password of source.url. The user needs REPLICATION SLAVE and REPLICATION CLIENT: `applier check` names the GRANT",
+    "Check the user of source.url, and its password (APPLIER_SOURCE__PASSWORD or source.password_file). "
+    "`applier grants binlog` prints the GRANTs that the user needs",
 )
 _TLS = Remedy(
     "binlog.set-tls",

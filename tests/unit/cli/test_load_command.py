@@ -94,7 +94,8 @@ def test_a_tso_is_no_place_in_a_binlog(tmp_path, capsys):
     path.write_text(f'{source}\n[sink]\nurl = "sqlite:///{tmp_path}/replica.db"\n', encoding="utf-8")
     assert run(["load", "--declared", "--start-ts", str(TS), "--config", str(path)]) == 2
     assert "the source is a binlog" in capsys.readouterr().err
-    assert "no load is recorded" in beginning(path).detail
+    told = beginning(path).detail
+    assert ("no load is recorded" in told, "start_ts" in told) == (True, False)
 
 
 @pytest.fixture
