@@ -54,7 +54,7 @@ class HttpConfig(Section):
     unhealthy_after_s: Seconds = 600.0
     """``/healthz`` fails after so many seconds without progress of the loop."""
     names: tuple[Annotated[str, Field(pattern=HOST_NAME)], ...] = ()
-    """Host names under which browsers may open the page, beside localhost and the name in ``listen``."""
+    """More host names under which browsers may open the page: localhost and the name in ``listen`` always may."""
     token: SecretStr | None = None
     """Allows ``POST /api/pause`` and ``/api/resume``; without it they are refused."""
     token_file: SecretFile | None = None

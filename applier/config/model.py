@@ -48,7 +48,7 @@ Collation = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")]
 
 
 class DdlConfig(Section):
-    """A policy for each type that the operator sets, beside the keys below."""
+    """The operator's policy for each type, in addition to the keys below."""
 
     # The types are keys of this very table, so that truncate_table = "stop" stands alone.
     model_config = ConfigDict(extra="allow")

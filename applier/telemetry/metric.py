@@ -122,7 +122,7 @@ GAUGES: Final = (
     ),
     Described(
         "applier_checkpoint_log_file",
-        "number of the binlog file that the checkpoint lies in; only where a binlog is followed",
+        "number of the binlog file of the checkpoint; only where a binlog is followed",
         (),
         _one(lambda state, _: _log_place(state)[0]),
     ),
