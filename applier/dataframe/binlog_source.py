@@ -37,12 +37,12 @@ def extent_of(options: BinlogOptions) -> LogExtent:
 
 def fixed_range(options: BinlogOptions, log: LogExtent) -> RangeId:
     """Return the range from ``start`` to ``end``. ConfigError, SourceError (retention)."""
-    start = place_of("start", options.start, options.kit, log)
-    end = place_of("end", options.end, options.kit, log)
+    start = position_of("start", options.start, options.kit, log)
+    end = position_of("end", options.end, options.kit, log)
     return RangeId(log.stream, start, max(start, end))
 
 
-def place_of(name: str, text: str, kit: SourceKit, log: LogExtent) -> Offset:
+def position_of(name: str, text: str, kit: SourceKit, log: LogExtent) -> Offset:
     """Return the position that an option names."""
     if text.lower() == EARLIEST:
         return log.earliest
@@ -156,7 +156,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - PySpark's name
         """Return the position where a new query begins."""
         log = self._log()
-        return _document(place_of("start", self._options.start, self._options.kit, log), log)
+        return _document(position_of("start", self._options.start, self._options.kit, log), log)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - PySpark's name
         """Return how much a batch reads at most; files are counted here."""

@@ -61,7 +61,7 @@ class SinkKit(ABC):
 
     @abstractmethod
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
-        """Return the location of the replica's bookkeeping."""
+        """Return where the bookkeeping of the replica lies."""
 
     def is_system_schema(self, name: str) -> bool:
         """Return whether the database keeps ``name`` (a schema, casefolded) for itself."""

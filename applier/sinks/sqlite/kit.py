@@ -44,7 +44,7 @@ class SqliteKit(SinkKit):
         return FileLoader(settings)
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
-        """Return the location of the bookkeeping."""
+        """Return where the bookkeeping lies."""
         return bookkeeping_of(settings)
 
     def is_system_schema(self, name: str) -> bool:

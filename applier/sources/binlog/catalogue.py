@@ -66,12 +66,12 @@ _LOGGED: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 
 @dataclass(frozen=True, slots=True)
 class FollowedLog:
-    """The log that positions are of. ``place_of`` returns a boundary up to which all is applied at a checkpoint; None: not known."""
+    """The log that positions are of. ``boundary_of`` returns a boundary up to which all is applied at a checkpoint; None: not known."""
 
     server: str
     generation: int = 0
     base_name: str = ""
-    place_of: Callable[[Ts], int | None] = int
+    boundary_of: Callable[[Ts], int | None] = int
 
 
 class UpstreamCatalogue:
@@ -96,12 +96,12 @@ class UpstreamCatalogue:
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
         """List the present tables, without tables that a DDL since ``ts`` may be about: the log shows them."""
         log = self._followed or FollowedLog(self._server.identity())
-        place = log.place_of(ts)
-        if place is None or not self._is_in(log, place):
+        position = log.boundary_of(ts)
+        if position is None or not self._is_in(log, position):
             return None
         tables, end = self._tables_of_now(settled), self._server.end()
         # The end is asked for behind the list: what the list shows is logged before, unless its CREATE still runs.
-        changes = None if end is None or log.base_name not in {"", end.base_name} else self._changes_between(place, end)
+        changes = None if end is None or log.base_name not in {"", end.base_name} else self._changes_between(position, end)
         # Another server may have replaced it while it was asked.
         if changes is None or self._server.identity() != log.server:
             return None
@@ -128,20 +128,20 @@ class UpstreamCatalogue:
 
         return _chosen(self._server.ask("listing the tables", work), self._selection)
 
-    def _is_in(self, log: FollowedLog, place: int) -> bool:
+    def _is_in(self, log: FollowedLog, position: int) -> bool:
         """Whether this server has the log, and the position is not far from its end."""
-        at = BinlogPosition.of(place)
+        at = BinlogPosition.of(position)
         if at.generation != log.generation or self._server.identity() != log.server:
             return False
         sizes = {file.number: file.size for file in self._server.files() if file.number >= at.file}
         return at.file in sizes and sum(sizes.values()) - at.position <= MOST_WALKED_BYTES
 
-    def _changes_between(self, place: int, end: LogEnd) -> SchemaChanges | None:
-        upto = BinlogPosition(BinlogPosition.of(place).generation, end.number, end.position).number
-        if upto <= place:
-            return SchemaChanges() if upto == place else None
+    def _changes_between(self, position: int, end: LogEnd) -> SchemaChanges | None:
+        upto = BinlogPosition(BinlogPosition.of(position).generation, end.number, end.position).number
+        if upto <= position:
+            return SchemaChanges() if upto == position else None
         try:
-            with closing(self._open_feed(end.base_name, place)) as feed:
+            with closing(self._open_feed(end.base_name, position)) as feed:
                 return changes_until(feed, upto)
         except SourceError:
             return None  # not known: as when no server id is free

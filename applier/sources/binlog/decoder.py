@@ -145,18 +145,18 @@ class BinlogPlacer:
         except ApplierError as error:
             raise located(error, RecordPosition(self._stream, Offset(offset)), head, event) from error
 
-    def _add_rows(self, run: _Run, found: FoundTable, place: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
+    def _add_rows(self, run: _Run, found: FoundTable, origin: tuple[int, int, int], event: tuple[bytes, int, int, int]) -> None:
         kind = event[3]
         if isinstance(found, SelectedTable):
             if found.is_filtered:
-                offset, commit_ts, index = place
+                offset, commit_ts, index = origin
                 run.left_out[found.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, found.name))
             return
         if isinstance(found, MappedTable) and found.ignored and OPERATIONS.get(kind, RowOperation.UPDATE) in found.ignored:
             return
         if kind == PARTIAL_UPDATE_ROWS:
             raise refusal_of(kind)
-        run.add(*place, table_of(found).place(*event))
+        run.add(*origin, table_of(found).place(*event))
 
     def _known_table(self, body: bytes, is_mariadb: bool) -> KnownTable:  # noqa: FBT001 - of a callable type
         found = self._tables.get(body)
@@ -179,7 +179,7 @@ class BinlogPlacer:
 
         A record that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``. Raises nothing.
         """
-        place = RecordPosition(self._stream, Offset(offset))
+        position = RecordPosition(self._stream, Offset(offset))
         head: PartHead | None = None
         try:
             head = decode_head(key)
@@ -187,21 +187,21 @@ class BinlogPlacer:
                 return [(0, ResolvedEvent(Ts(head.commit_ts)))]
             events = list(events_of(head, value or b"", self._known_table))
         except ApplierError as error:
-            return [(WHOLE_RECORD, _unplaced(located(error, place, head, None), None))]
-        return [found for event in events for found in self._each_of(place, head, value or b"", event)]
+            return [(WHOLE_RECORD, _unplaced(located(error, position, head, None), None))]
+        return [found for event in events for found in self._each_of(position, head, value or b"", event)]
 
-    def _each_of(self, place: RecordPosition, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
+    def _each_of(self, position: RecordPosition, head: PartHead, value: bytes, event: PartEvent) -> list[tuple[int, Placed | Unplaced]]:
         kind, begin, end, index, table = event
         try:
             if kind not in ROWS:
                 return [(index, found) for found in self._other(kind, value[begin:end], head)]
             run = _Run()
-            self._add_rows(run, table, (place.offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
+            self._add_rows(run, table, (position.offset, head.commit_ts, index), (value, begin + HEADER_BYTES, end, kind))
             return list(_one_by_one(run))
         except ApplierError as error:
             name = self._selection.name(table.name) if isinstance(table, MappedTable) else TableName("", "")
             found_head = EventHead(Ts(head.commit_ts), name, kind == QUERY)
-            unplaced = _unplaced(located(error, place, head, event), found_head)
+            unplaced = _unplaced(located(error, position, head, event), found_head)
             return [*((index, marker) for marker in _markers(head, value, event)), (index, unplaced)]
 
 
@@ -227,7 +227,7 @@ def _one_by_one(run: _Run) -> Iterator[tuple[int, Placed]]:
         yield index, PlacedRow(commit_ts, kind, shape, key, image)
 
 
-def whole_events(record: Record, place: RecordPosition, selection: TableSelection) -> list[Event]:
+def whole_events(record: Record, position: RecordPosition, selection: TableSelection) -> list[Event]:
     """Return the events of one record in order. ProtocolError, NeedsOperator: it cannot be read.
 
     Tables that ``selection`` excludes are shown too; what cannot be read of them is skipped.
@@ -243,7 +243,7 @@ def whole_events(record: Record, place: RecordPosition, selection: TableSelectio
         for event in events_of(head, record.value or b"", know):
             events += _events(head, record.value or b"", event, selection)
     except ApplierError as error:
-        raise located(error, place, head, event) from error
+        raise located(error, position, head, event) from error
     return events
 
 
@@ -330,13 +330,13 @@ class BinlogDecoder:
         """Raise InvariantViolation: only placeholders are replaced by rows from elsewhere."""
         raise InvariantViolation("rows of a binlog are never placeholders", schema=shape.schema, table=shape.table, values=len(values))
 
-    def events(self, record: Record, place: RecordPosition) -> Sequence[Event]:
+    def events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the whole events of one record."""
-        return whole_events(record, place, self.selection)
+        return whole_events(record, position, self.selection)
 
-    def whole_events(self, record: Record, place: RecordPosition) -> Sequence[Event]:
+    def whole_events(self, record: Record, position: RecordPosition) -> Sequence[Event]:
         """Return the whole events of one record: no row is too large for a binlog."""
-        return whole_events(record, place, self.selection)
+        return whole_events(record, position, self.selection)
 
 
 BINLOG: Final = BinlogDecoder()

@@ -60,10 +60,10 @@ def position_of_dump(path: str) -> DumpPosition:
         text = _head(file)
     except (OSError, EOFError, zstandard.ZstdError) as error:
         raise ConfigError(f"the dump {path} cannot be read", remedy=_REMEDY, key="source.start", cause=str(error)) from error
-    place = _of_text(text) or _of_metadata(text)
-    if place is None:
+    position = _of_text(text) or _of_metadata(text)
+    if position is None:
         raise ConfigError(f"the dump {path} does not say at which position of the binlog it was made", remedy=_REMEDY, key="source.start")
-    return place
+    return position
 
 
 def file_of_dump(path: Path) -> Path:

@@ -160,12 +160,12 @@ def group_start(event: BinlogEvent, data: bytes) -> GroupStart:
 def _mariadb(event: BinlogEvent, data: bytes) -> GroupStart:
     number, domain, flags = _MARIADB.unpack_from(data, HEADER_BYTES)
     server_id = int.from_bytes(data[5:9], "little")
-    place = HEADER_BYTES + _MARIADB.size
+    at = HEADER_BYTES + _MARIADB.size
     if flags & _GROUP_COMMIT:
-        place += 8
+        at += 8
     if flags & (_PREPARED_XA | _COMPLETED_XA):
-        place += 6 + data[place + 4] + data[place + 5]
-    extra = data[place] if place < len(data) else 0
+        at += 6 + data[at + 4] + data[at + 5]
+    extra = data[at] if at < len(data) else 0
     return GroupStart(
         f"{domain}-{server_id}-{number}",
         event.time_s * 1_000_000,
@@ -176,37 +176,37 @@ def _mariadb(event: BinlogEvent, data: bytes) -> GroupStart:
 
 def _tagged(data: bytes) -> GroupStart:
     """Read MySQL's GTID with a tag: numbered fields, in ascending order, some of them optional."""
-    place = HEADER_BYTES
+    at = HEADER_BYTES
     for _ in range(3):  # version, size, last field that a reader must know
-        _, place = _integer(data, place)
+        _, at = _integer(data, at)
     uuid, number, tag, time_us = b"", 0, "", 0
-    while place < len(data):
-        field, place = _integer(data, place)
+    while at < len(data):
+        field, at = _integer(data, at)
         if field == 1:
             octets = bytearray()
             for _ in range(16):
-                octet, place = _integer(data, place)
+                octet, at = _integer(data, at)
                 octets.append(octet)
             uuid = bytes(octets)
             continue
-        value, place = _integer(data, place)
+        value, at = _integer(data, at)
         if field == 2:
             number = value >> 1  # signed: its lowest bit is the sign
         elif field == 3:
-            tag = data[place : place + value].decode()
-            place += value
+            tag = data[at : at + value].decode()
+            at += value
         elif field == 6:
             time_us = value
             break
     return GroupStart(f"{UUID(bytes=uuid)}:{tag}:{number}" if tag else f"{UUID(bytes=uuid)}:{number}", time_us, None)
 
 
-def _integer(data: bytes, place: int) -> tuple[int, int]:
+def _integer(data: bytes, at: int) -> tuple[int, int]:
     """Read an integer; the lowest bits of its first byte that are 1 count the bytes that follow."""
-    first = data[place]
+    first = data[at]
     more = (~first & (first + 1)).bit_length() - 1 if first != 0xFF else 8
-    value = int.from_bytes(data[place : place + more + 1], "little") >> min(more + 1, 8)
-    return value, place + more + 1
+    value = int.from_bytes(data[at : at + more + 1], "little") >> min(more + 1, 8)
+    return value, at + more + 1
 
 
 _SIZE_FIELD: Final = struct.Struct("<I")
@@ -237,12 +237,12 @@ def _query_head(data: bytes) -> int:
 
 def _rows_head(data: bytes, plain_kind: int) -> int:
     """Return where the rows begin: after table, flags, extra data, number of columns and the bitmaps of the columns that are there."""
-    place = HEADER_BYTES + 8
+    at = HEADER_BYTES + 8
     if plain_kind >= 30:
-        place += int.from_bytes(data[place : place + 2], "little")
-    columns, place = _length(data, place)
+        at += int.from_bytes(data[at : at + 2], "little")
+    columns, at = _length(data, at)
     bitmaps = 2 if plain_kind in {24, 31} else 1
-    return place + bitmaps * ((columns + 7) // 8)
+    return at + bitmaps * ((columns + 7) // 8)
 
 
 def _inflated(data: bytes, first: int) -> bytes:
@@ -251,22 +251,22 @@ def _inflated(data: bytes, first: int) -> bytes:
     if head & 0xF0 != 0x80:
         message = f"unknown compression {head:#x}"
         raise ValueError(message)
-    place = first + 1 + (head & 0x07)
-    size = int.from_bytes(data[first + 1 : place], "big")
-    plain = zlib.decompress(data[place:], bufsize=max(1, size))
+    at = first + 1 + (head & 0x07)
+    size = int.from_bytes(data[first + 1 : at], "big")
+    plain = zlib.decompress(data[at:], bufsize=max(1, size))
     if len(plain) != size:
         message = f"{size} bytes are named, {len(plain)} came"
         raise ValueError(message)
     return plain
 
 
-def _length(data: bytes, place: int) -> tuple[int, int]:
+def _length(data: bytes, at: int) -> tuple[int, int]:
     """Read an integer of 1, 3, 4 or 9 bytes; return it and where it ends."""
-    first = data[place]
+    first = data[at]
     if first < 251:
-        return first, place + 1
+        return first, at + 1
     size = {252: 2, 253: 3, 254: 8}[first]
-    return int.from_bytes(data[place + 1 : place + 1 + size], "little"), place + 1 + size
+    return int.from_bytes(data[at + 1 : at + 1 + size], "little"), at + 1 + size
 
 
 def payload_events(event: BinlogEvent) -> Iterator[BinlogEvent]:
@@ -284,19 +284,19 @@ def payload_events(event: BinlogEvent) -> Iterator[BinlogEvent]:
 
 
 def _payload_chunks(data: bytes) -> Iterator[bytes]:
-    place, compression = HEADER_BYTES, _NONE
+    at, compression = HEADER_BYTES, _NONE
     while True:
-        field, place = _length(data, place)
+        field, at = _length(data, at)
         if field == _FIELD_END:
             break
-        size, place = _length(data, place)
+        size, at = _length(data, at)
         if field == _FIELD_COMPRESSION:
-            compression, _ = _length(data, place)
-        place += size
+            compression, _ = _length(data, at)
+        at += size
     if compression == _NONE:
-        yield data[place:]
+        yield data[at:]
     elif compression == _ZSTD:
-        yield from zstandard.ZstdDecompressor().read_to_iter(memoryview(data)[place:], write_size=_CHUNK_BYTES)
+        yield from zstandard.ZstdDecompressor().read_to_iter(memoryview(data)[at:], write_size=_CHUNK_BYTES)
     else:
         message = f"unknown compression {compression}"
         raise ValueError(message)
@@ -496,11 +496,11 @@ _as_event: Final = partial(tuple.__new__, BinlogEvent)  # a third of the cost of
 
 
 class Framing:
-    """The bytes of one dump, from the number ``place``. ``bodies``: whether the content of rows is wanted."""
+    """The bytes of one dump, from the number ``position``. ``bodies``: whether the content of rows is wanted."""
 
-    def __init__(self, base_name: str, place: int, *, bodies: bool) -> None:
+    def __init__(self, base_name: str, position: int, *, bodies: bool) -> None:
         self.buffer = PacketBuffer()
-        self.place = place
+        self.position = position
         """The end of the last event, as a number."""
         self.is_mariadb = False
         """Whether MariaDB has written the file."""
@@ -531,12 +531,12 @@ class Framing:
         # The speed of the driver's scan. Everything in this one loop, in local names: half the cost of an event.
         buffer, append, unpack, patch_size = self.buffer, events.append, _HEAD.unpack_from, _SIZE.pack_into
         unwanted, as_event = self._unwanted, _as_event
-        data, first, last, sequence, place = buffer.data, buffer.first, buffer.last, self._sequence, self.place
-        view, file = memoryview(data), place & ~MAX_POSITION
+        data, first, last, sequence, position = buffer.data, buffer.first, buffer.last, self._sequence, self.position
+        view, file = memoryview(data), position & ~MAX_POSITION
         last_start = last - PACKET_HEAD_BYTES - HEADER_BYTES
         while first < last_start:
             head, status, time_s, kind, size, log_pos, flags = unpack(data, first)
-            end = place + size
+            end = position + size
             if head != size + 1 + (sequence << 24) or status or log_pos + file != end or kind in _SPECIAL:
                 break
             start = first + 5
@@ -545,16 +545,16 @@ class Framing:
                 break
             if kind in unwanted:
                 if kind not in TEXTS:
-                    append(as_event((kind, place, end, time_s, flags, None)))
+                    append(as_event((kind, position, end, time_s, flags, None)))
             elif not self._checksum_bytes:
-                append(as_event((kind, place, end, time_s, flags, bytes(view[start:stop]))))
+                append(as_event((kind, position, end, time_s, flags, bytes(view[start:stop]))))
             elif crc32(view[start:stop]) == _RESIDUE:
                 patch_size(data, start + _SIZE_AT, size - CHECKSUM_BYTES)
-                append(as_event((kind, place, end, time_s, flags, bytes(view[start : stop - CHECKSUM_BYTES]))))
+                append(as_event((kind, position, end, time_s, flags, bytes(view[start : stop - CHECKSUM_BYTES]))))
             else:
                 break
-            first, place, sequence = stop, end, sequence + 1 & 0xFF
-        buffer.first, self.place, self._sequence = first, place, sequence
+            first, position, sequence = stop, end, sequence + 1 & 0xFF
+        buffer.first, self.position, self._sequence = first, position, sequence
 
     def _take_packet(self, events: list[BinlogEvent]) -> bool:
         """Handle one packet that the loop cannot handle, or that is wrong. False: more bytes are needed."""
@@ -586,7 +586,7 @@ class Framing:
     @property
     def at(self) -> str:
         """The end of the last event, for people."""
-        return BinlogPosition.of(self.place).text(self._base_name)
+        return BinlogPosition.of(self.position).text(self._base_name)
 
     def _take(self, data: bytearray, events: list[BinlogEvent]) -> None:
         """Take an event that is special, large, or wrong."""
@@ -598,7 +598,7 @@ class Framing:
         if kind == FORMAT_DESCRIPTION:
             self._take_format(data)
         content = self._without_checksum(data, is_certain=kind != ROTATE)
-        begin = self.place
+        begin = self.position
         if kind in HEARTBEATS:
             self._check_heartbeat(kind, log_pos)
         elif kind == ROTATE:
@@ -606,18 +606,18 @@ class Framing:
         elif log_pos or kind not in _REPEATED:
             self._pass(size, log_pos)
         if kind not in TEXTS:
-            events.append(BinlogEvent(kind, begin, self.place, time_s, flags, None if kind in self._unwanted else content))
+            events.append(BinlogEvent(kind, begin, self.position, time_s, flags, None if kind in self._unwanted else content))
 
     def _pass(self, size: int, log_pos: int) -> None:
-        end = self.place + size
-        if end >> FILE_BITS != self.place >> FILE_BITS:
+        end = self.position + size
+        if end >> FILE_BITS != self.position >> FILE_BITS:
             raise wrong("a file of the binlog has 4 GiB or more", self.at, kind=FailureKind.POSITION, remedy=_SMALLER)
         if log_pos != end & MAX_POSITION:
             raise wrong("an event of the binlog does not follow the one before it", self.at, ends=log_pos, size=size)
-        self.place = end
+        self.position = end
 
     def _check_heartbeat(self, kind: int, log_pos: int) -> None:
-        if kind in HEARTBEATS and log_pos not in {0, self.place & MAX_POSITION}:
+        if kind in HEARTBEATS and log_pos not in {0, self.position & MAX_POSITION}:
             raise wrong("the server has passed events that did not come", self.at, server_position=log_pos)
 
     def _rotated(self, data: bytes, *, is_real: bool, end: int) -> int:
@@ -628,15 +628,15 @@ class Framing:
             base_name, file = split_file_name(name)
         except ValueError as error:
             raise wrong("the server names no file of a binlog", self.at, file=name) from error
-        target = BinlogPosition(self.place >> GENERATION_BITS, file, position).number
-        if base_name != self._base_name or target < self.place or (target != self.place and target & MAX_POSITION != 4):
+        target = BinlogPosition(self.position >> GENERATION_BITS, file, position).number
+        if base_name != self._base_name or target < self.position or (target != self.position and target & MAX_POSITION != 4):
             raise wrong("the server continues with another file", self.at, file=name, position=position)
-        begin = self.place
+        begin = self.position
         if is_real:
             self._pass(len(data) + self._checksum_bytes, end)
         elif target != begin:
             begin = target
-        self.place = target
+        self.position = target
         return begin
 
     def _take_format(self, data: bytearray) -> None:
@@ -665,24 +665,24 @@ class Framing:
 
 
 class EventStream:
-    """Reads from the number ``place``; connects when it is made. Not thread-safe.
+    """Reads from the number ``position``; connects when it is made. Not thread-safe.
 
     ``bodies``: whether the content of rows is wanted. Without, ``data`` is None for events that do not concern groups, and their
     checksums are not compared. ``server``: its identity; SourceError "other_server" if another one answers.
     """
 
-    def __init__(self, settings: BinlogSettings, base_name: str, place: int, *, bodies: bool, server: str = "") -> None:
-        position = BinlogPosition.of(place)
+    def __init__(self, settings: BinlogSettings, base_name: str, position: int, *, bodies: bool, server: str = "") -> None:
+        begin = BinlogPosition.of(position)
         self._patience_s = settings.unreachable_after_s
-        self._framing = Framing(base_name, place, bodies=bodies)
-        self._dump = Dump(settings, server, file_name(base_name, position.file), position.position)
+        self._framing = Framing(base_name, position, bodies=bodies)
+        self._dump = Dump(settings, server, file_name(base_name, begin.file), begin.position)
         self._heard_s = time.monotonic()
         self._given_back: list[BinlogEvent] = []
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """The number after the last event that ``read`` has returned and that was not pushed back."""
-        return self._given_back[0].begin if self._given_back else self._framing.place
+        return self._given_back[0].begin if self._given_back else self._framing.position
 
     @property
     def is_mariadb(self) -> bool:

@@ -46,9 +46,9 @@ class LogView:
         found = read_state(state)
         if found is None:
             return SourceAnswer(None, StoredTimeline())
-        position = BinlogPosition.of(found.place).text(found.base_name)
-        needed = [place for xid, place in found.prepared.items() if xid not in found.kept]
-        first = BinlogPosition.of(min([found.place, *needed]))
+        position = BinlogPosition.of(found.position).text(found.base_name)
+        needed = [at for xid, at in found.prepared.items() if xid not in found.kept]
+        first = BinlogPosition.of(min([found.position, *needed]))
         status = LogStatus(
             primary=self._address,
             position=position,
@@ -80,14 +80,14 @@ class LogView:
                 address=self._address,
             )
         generation = 0 if stored is None else stored.generation
-        place = BinlogPosition(generation, end.number, end.position)
+        written = BinlogPosition(generation, end.number, end.position)
         earliest = BinlogPosition(generation, files[0].number, FIRST_POSITION)
-        listing = Listing({STREAM: PartitionExtent(Offset(earliest.number), Offset(place.number))})
+        listing = Listing({STREAM: PartitionExtent(Offset(earliest.number), Offset(written.number))})
         if stored is not None and status is not None:
-            behind = bytes_between(files, BinlogPosition.of(stored.place), place)
-            status = replace(status, end=place.text(end.base_name), behind_bytes=behind)
+            behind = bytes_between(files, BinlogPosition.of(stored.position), written)
+            status = replace(status, end=written.text(end.base_name), behind_bytes=behind)
         timeline = StoredTimeline.of(stored)
-        timeline = replace(timeline, base_name=end.base_name, end=place.number, now_ms=int(time.time() * 1000))
+        timeline = replace(timeline, base_name=end.base_name, end=written.number, now_ms=int(time.time() * 1000))
         return SourceAnswer(listing, timeline, status)
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class BinlogKit:
         catalogue = UpstreamCatalogue(Server(self.settings), selection, partial(EventStream, self.settings, bodies=False))
         stored = read_state(state)
         if stored is not None:
-            catalogue.follow(FollowedLog(stored.server, stored.generation, stored.base_name, lambda _: stored.place))
+            catalogue.follow(FollowedLog(stored.server, stored.generation, stored.base_name, lambda _: stored.position))
         return catalogue
 
     def timeline(self, state: str | None = None) -> StoredTimeline:
@@ -315,10 +315,10 @@ def _position_of(settings: BinlogSettings) -> tuple[Ts, SourceState | None]:
 
 def _offset(text: str, generation: int = 0, base_name: str | None = None) -> Offset:
     """Read ``FILE:POS`` as an offset. ConfigError: it is not of that form, or its file is not one of ``base_name``'s."""
-    place = parse_place(text)
-    if place is None:
+    parsed = parse_place(text)
+    if parsed is None:
         raise ConfigError(f"{text!r} is not a position in a binlog", remedy=POSITION_FORM)
-    given, file, position = place
+    given, file, position = parsed
     if base_name is not None and given != base_name:
         files = file_name(base_name, file)
         raise ConfigError(
@@ -348,7 +348,7 @@ def _with_gtid(settings: BinlogSettings, gtid: str, state: SourceState | None) -
     if end is None or not files:
         raise ConfigError("the server writes no binlog", remedy=IN_LOG)
     generation = 0 if state is None else state.generation
-    since = BinlogPosition(0, files[0].number, FIRST_POSITION).number if state is None else state.place
+    since = BinlogPosition(0, files[0].number, FIRST_POSITION).number if state is None else state.position
     upto = BinlogPosition(generation, end.number, end.position).number
     found = LogLookup(settings, end.base_name).begin_of(gtid, since, upto)
     if found is None:

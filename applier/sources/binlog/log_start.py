@@ -98,14 +98,14 @@ class LogStartFinder:
                 beginning=state.beginning(),
                 skipped=self._skipped(state),
             )
-        if is_same_server and files[0].base_name == state.base_name and files[0].number <= BinlogPosition.of(state.place).file:
+        if is_same_server and files[0].base_name == state.base_name and files[0].number <= BinlogPosition.of(state.position).file:
             raise self._renewed(state)
         if state.is_mariadb != self._server.is_mariadb or not state.gtid_set or (state.last is not None and not state.last.gtid):
             raise self._not_found(state, files, identity)
-        kept = state.kept_places
-        place = self.behind(state.executed, state.generation + 1, has_prepared=len(kept) < len(state.prepared))
-        place.beginning.prepared.update(kept)
-        return place
+        kept = state.kept_positions
+        start = self.behind(state.executed, state.generation + 1, has_prepared=len(kept) < len(state.prepared))
+        start.beginning.prepared.update(kept)
+        return start
 
     def at(self, base_name: str, file: int, position: int) -> LogStart:
         """Return a position of this server's log. SourceError: no transaction ends there. NeedsOperator: the file is gone."""
@@ -115,9 +115,9 @@ class LogStartFinder:
                 raise ConfigError(f"the server has no binlog {file_name(base_name, file)}", remedy=_WHICH, key="source.start")
             raise _purged(f"{file_name(base_name, file)}:{position}", files, self._server)
         found = self._beginning_of(base_name, BinlogPosition(0, file, FIRST_POSITION))
-        with closing(self._open_feed(base_name, found.place)) as feed:
+        with closing(self._open_feed(base_name, found.position)) as feed:
             walk_to(feed, found, BinlogPosition(0, file, position).number, base_name)
-        return self._place(0, base_name, found)
+        return self._start_at(0, base_name, found)
 
     def behind(self, executed: GtidSet, generation: int = 0, *, has_prepared: bool = False) -> LogStart:
         """Return where the transactions begin that are not in ``executed``. NeedsOperator: some of them are not in the log any more.
@@ -131,58 +131,58 @@ class LogStartFinder:
         found = self._beginning_of(first.base_name, BinlogPosition(generation, first.number, FIRST_POSITION))
         skipped = self._walk_behind(first.base_name, found, executed, held)
         found.executed = executed.copy()
-        return replace(self._place(generation, first.base_name, found), skipped=skipped)
+        return replace(self._start_at(generation, first.base_name, found), skipped=skipped)
 
     def proven(self, base_name: str, file: int, position: int, executed: GtidSet) -> LogStart | None:
         """Return a position of this server's log if exactly ``executed`` is before it; None: it does not."""
         try:
-            place = self.at(base_name, file, position)
+            start = self.at(base_name, file, position)
         except (ConfigError, NeedsOperator, SourceError) as error:
             if error.kind in {FailureKind.UNREACHABLE, FailureKind.REFUSED}:
                 raise
             return None
-        return place if str(place.beginning.executed) == str(executed) else None
+        return start if str(start.beginning.executed) == str(executed) else None
 
     def _walk_behind(self, base_name: str, found: Beginning, executed: GtidSet, held: GtidSet) -> SkippedGroups:
         """Move ``found`` to the first group that is not executed; return the executed ones after it."""
         if isinstance(executed, MysqlGtidSet) and isinstance(found.executed, MysqlGtidSet):
             self._walk_on(base_name, found, partial(is_executed, executed=executed))
-            return NONE_SKIPPED if executed.precedes(found.executed) else SkippedGroups(found.place, str(executed))
-        search = self._searched(base_name, found.place, executed, found.executed)
+            return NONE_SKIPPED if executed.precedes(found.executed) else SkippedGroups(found.position, str(executed))
+        search = self._searched(base_name, found.position, executed, found.executed)
         if lost := search.lost(held):
             raise _not_in_log(",".join(map(str, lost)), self._server)
         self._walk_on(base_name, found, search.is_executed)
-        return SkippedGroups(found.place, passed={gtid: end for gtid, end in search.ends.items() if end > found.place})
+        return SkippedGroups(found.position, passed={gtid: end for gtid, end in search.ends.items() if end > found.position})
 
-    def _searched(self, base_name: str, place: int, executed: GtidSet, before: GtidSet) -> DomainSearch:
+    def _searched(self, base_name: str, position: int, executed: GtidSet, before: GtidSet) -> DomainSearch:
         search, end = DomainSearch(executed, before), self.end()
-        upto = BinlogPosition(BinlogPosition.of(place).generation, end.number, end.position).number
-        if not search.is_over and place < upto:
-            with closing(self._open_feed(base_name, place)) as feed:
+        upto = BinlogPosition(BinlogPosition.of(position).generation, end.number, end.position).number
+        if not search.is_over and position < upto:
+            with closing(self._open_feed(base_name, position)) as feed:
                 search_domains(feed, search, upto)
         return search
 
     def _skipped(self, state: SourceState) -> SkippedGroups:
         if not state.is_mariadb:
-            return SkippedGroups(state.place, state.gtid_set if state.has_gaps else "")
+            return SkippedGroups(state.position, state.gtid_set if state.has_gaps else "")
         if state.passed or not state.has_gaps:
-            return SkippedGroups(state.place, passed=state.passed)
+            return SkippedGroups(state.position, passed=state.passed)
         # A state of version 1 names the last GTIDs only. What does not lie behind the position lies before it.
-        search = self._searched(state.base_name, state.place, state.executed, self._server.gtid_set(""))
-        return SkippedGroups(state.place, passed=search.ends)
+        search = self._searched(state.base_name, state.position, state.executed, self._server.gtid_set(""))
+        return SkippedGroups(state.position, passed=search.ends)
 
     def at_time(self, time_ms: int, generation: int) -> int:
         """Return the first position whose groups were written at a time or later; the end of the log if there is none."""
         files = self.files()
         first = files[bisect_right(files, time_ms, lo=1, key=self._time_ms) - 1]
-        place = BinlogPosition(generation, first.number, FIRST_POSITION).number
-        found = Beginning(place=place, executed=self._server.gtid_set(""))
+        position = BinlogPosition(generation, first.number, FIRST_POSITION).number
+        found = Beginning(position=position, executed=self._server.gtid_set(""))
         self._walk_on(first.base_name, found, lambda group: group.time_us < time_ms * 1000)
-        return found.place
+        return found.position
 
-    def created_s(self, base_name: str, place: int) -> int:
+    def created_s(self, base_name: str, position: int) -> int:
         """Return when the server began the file of a position, in seconds since the epoch."""
-        with closing(self._open_feed(base_name, BinlogPosition.of(place)._replace(position=FIRST_POSITION).number)) as feed:
+        with closing(self._open_feed(base_name, BinlogPosition.of(position)._replace(position=FIRST_POSITION).number)) as feed:
             return first_time_s(feed)
 
     def _time_ms(self, file: LogFile) -> int:
@@ -191,8 +191,8 @@ class LogStartFinder:
 
     def _walk_on(self, base_name: str, found: Beginning, is_before: Callable[[Group], bool]) -> None:
         end = self.end()
-        upto = BinlogPosition(BinlogPosition.of(found.place).generation, end.number, end.position).number
-        with closing(self._open_feed(base_name, found.place)) as feed:
+        upto = BinlogPosition(BinlogPosition.of(found.position).generation, end.number, end.position).number
+        with closing(self._open_feed(base_name, found.position)) as feed:
             walk_while(feed, found, is_before, upto)
 
     def end(self) -> LogEnd:
@@ -229,11 +229,11 @@ class LogStartFinder:
         return files, self._is_same_log(state, files)
 
     def _is_same_log(self, state: SourceState, files: Sequence[LogFile]) -> bool:
-        place, last = BinlogPosition.of(state.place), state.last
-        size = next((file.size for file in files if (file.base_name, file.number) == (state.base_name, place.file)), -1)
-        if size < place.position or (state.gtid_set and state.executed.missing_in(self._server.executed())):
+        position, last = BinlogPosition.of(state.position), state.last
+        size = next((file.size for file in files if (file.base_name, file.number) == (state.base_name, position.file)), -1)
+        if size < position.position or (state.gtid_set and state.executed.missing_in(self._server.executed())):
             return False
-        if state.created_s and self.created_s(state.base_name, state.place) != state.created_s:
+        if state.created_s and self.created_s(state.base_name, state.position) != state.created_s:
             return False
         if last is None or not _holds(files, state.base_name, BinlogPosition.of(last.begin).file):
             return True
@@ -253,21 +253,21 @@ class LogStartFinder:
             + (", and its GTIDs may name other transactions now" if state.gtid_set else ""),
             remedy=OTHER_LOG,
             kind=FailureKind.OTHER_LOG,
-            place=BinlogPosition.of(state.place).text(state.base_name),
+            position=BinlogPosition.of(state.position).text(state.base_name),
             address=self._server.address,
         )
 
     def _not_found(self, state: SourceState, files: Sequence[LogFile], identity: str) -> NeedsOperator:
-        place = BinlogPosition.of(state.place)
-        if identity == state.server and files[0].base_name == state.base_name and place.file < files[0].number:
-            return _purged(place.text(state.base_name), files, self._server)
+        position = BinlogPosition.of(state.position)
+        if identity == state.server and files[0].base_name == state.base_name and position.file < files[0].number:
+            return _purged(position.text(state.base_name), files, self._server)
         return NeedsOperator(
             "the server is not the one that was followed, and without GTIDs the replica's position cannot be found on it",
             remedy=_RIGHT_SERVER,
             kind=FailureKind.OTHER_SERVER,
             followed=state.server,
             server=identity,
-            place=place.text(state.base_name),
+            position=position.text(state.base_name),
             address=self._server.address,
         )
 
@@ -307,10 +307,10 @@ class LogStartFinder:
     def _before(self, file: LogFile) -> GtidSet:
         return self._server.executed_before(file_name(file.base_name, file.number))
 
-    def _beginning_of(self, base_name: str, place: BinlogPosition) -> Beginning:
-        return Beginning(place=place.number, executed=self._server.executed_before(file_name(base_name, place.file)))
+    def _beginning_of(self, base_name: str, position: BinlogPosition) -> Beginning:
+        return Beginning(position=position.number, executed=self._server.executed_before(file_name(base_name, position.file)))
 
-    def _place(self, generation: int, base_name: str, found: Beginning) -> LogStart:
+    def _start_at(self, generation: int, base_name: str, found: Beginning) -> LogStart:
         server = self._server
         return LogStart(is_mariadb=server.is_mariadb, server=server.identity(), generation=generation, base_name=base_name, beginning=found)
 
@@ -319,13 +319,13 @@ def _holds(files: Sequence[LogFile], base_name: str, number: int) -> bool:
     return any((file.base_name, file.number) == (base_name, number) for file in files)
 
 
-def _purged(place: str, files: Sequence[LogFile], server: Server, **missing: str) -> NeedsOperator:
+def _purged(position: str, files: Sequence[LogFile], server: Server, **missing: str) -> NeedsOperator:
     first = files[0]
     return NeedsOperator(
         "the server has purged binlogs that the replica needs",
         remedy=_LONGER,
         kind=FailureKind.RETENTION,
-        needed_from=place,
+        needed_from=position,
         first_file=file_name(first.base_name, first.number),
         **missing,
         address=server.address,
@@ -375,7 +375,7 @@ _SAY: Final = Remedy(
 )
 
 
-def start_place(start: str, server: Server, finder: LogStartFinder) -> LogStart:
+def read_start(start: str, server: Server, finder: LogStartFinder) -> LogStart:
     """Return the position. ConfigError: the text cannot be read. NeedsOperator: the server does not hold what follows it."""
     kind, _, rest = start.partition(":")
     match kind:
@@ -398,8 +398,8 @@ def _of_dump(dump: DumpPosition, server: Server, finder: LogStartFinder, start: 
     executed = _gtid_set(server, dump.gtid_set, start)
     # FILE:POS is exact, but of the server that was dumped. Its log shows whether this is that server: what lies before is the dump's set.
     written = parse_place(dump.position)
-    place = None if written is None else finder.proven(*written, executed)
-    return place or finder.behind(executed)
+    proven = None if written is None else finder.proven(*written, executed)
+    return proven or finder.behind(executed)
 
 
 def _gtid_set(server: Server, text: str, start: str) -> GtidSet:

@@ -158,7 +158,7 @@ def refusal_of(kind: int) -> ApplierError:
     return ProtocolError.at(None, "event_type", "an event of this type is not known among rows", event_type=kind)
 
 
-def located(error: ApplierError, place: RecordPosition, head: PartHead | None, event: PartEvent | None) -> ApplierError:
+def located(error: ApplierError, position: RecordPosition, head: PartHead | None, event: PartEvent | None) -> ApplierError:
     """Return the error with the facts of the record and the event that it arose in."""
     facts: dict[str, Any] = {} if event is None else {"event": event[3]}
     if head is not None:
@@ -168,4 +168,4 @@ def located(error: ApplierError, place: RecordPosition, head: PartHead | None, e
     remedy = error.remedy
     if isinstance(error, ProtocolError) and error.fault in _UNREADABLE:
         remedy = BY_GTID if facts.get("gtid") else BY_POSITION
-    return type(error)(error.message, remedy=remedy, **(place.facts | facts | error.facts))
+    return type(error)(error.message, remedy=remedy, **(position.facts | facts | error.facts))

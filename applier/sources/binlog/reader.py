@@ -115,9 +115,9 @@ class Log:
     kept: KeptTransactions = NOTHING_KEPT
     files: Mapping[int, int] = field(default_factory=dict)
 
-    def stream(self, place: int) -> EventStream:
+    def stream(self, position: int) -> EventStream:
         """Connect."""
-        return EventStream(self.settings, self.base_name, place, bodies=True, server=self.server)
+        return EventStream(self.settings, self.base_name, position, bodies=True, server=self.server)
 
     def server_end(self) -> int:
         """Return where the server writes now, without a generation. SourceError, NeedsOperator: it does not say."""
@@ -129,9 +129,9 @@ class Log:
         """Name a transaction that was prepared."""
         return XaPosition(self.settings, self.server, begin, xid)
 
-    def text(self, place: int) -> str:
+    def text(self, position: int) -> str:
         """Name a position."""
-        return BinlogPosition.of(place).text(self.base_name)
+        return BinlogPosition.of(position).text(self.base_name)
 
 
 class RangeReading:
@@ -239,7 +239,7 @@ class RangeReading:
 
     def _prepared_records(self, commit: Group, *, is_mariadb: bool) -> Iterator[Record]:
         """Yield the rows that were prepared in another group, under the position and the timestamp of their commit."""
-        earlier = [place for place in self._log.prepared.get(commit.xid, ()) if place < commit.begin]
+        earlier = [position for position in self._log.prepared.get(commit.xid, ()) if position < commit.begin]
         begin = self._prepared.pop(commit.xid, None) or max(earlier, default=None)
         if begin is None and commit.end <= self._log.skipped.behind:
             return  # read again from before the position: applied, so the state does not hold it any more
@@ -269,7 +269,7 @@ class RangeReading:
 
     def _connected(self) -> EventStream:
         stream = self.stream
-        if stream is not None and stream.place != self._boundary:
+        if stream is not None and stream.position != self._boundary:
             self._drop()
             stream = None
         if stream is None:

@@ -79,10 +79,10 @@ class Scan:
         self._wait_s = FIRST_WAIT_S
         self._quiet_ms = 0
         """When the server said last that there is nothing more, by the clock of this machine."""
-        self._applied = self._server_end = beginning.place
+        self._applied = self._server_end = beginning.position
         self._asked_s = 0.0
         """When the server was asked for its end, by the monotonic clock."""
-        self._seen = beginning.place
+        self._seen = beginning.position
         """The last boundary at that time."""
 
     # --- the driver's side -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.gtid_set import Gtid
-from applier.sources.binlog.log_start import GTIDS, LogStart, LogStartFinder, start_place
+from applier.sources.binlog.log_start import GTIDS, LogStart, LogStartFinder, read_start
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, parse_place
 from applier.sources.binlog.reader import BinlogRangeReader, Log
 from applier.sources.binlog.refusal import reset_log
@@ -31,26 +31,30 @@ from applier.sources.start import ReplicaPosition, StartPoint
 class ScanSession:
     """Implements ``LogSession`` for the log of one position."""
 
-    def __init__(self, settings: BinlogSettings, place: LogStart) -> None:
-        self._settings, self._place = settings, place
+    def __init__(self, settings: BinlogSettings, log_start: LogStart) -> None:
+        self._settings, self._log_start = settings, log_start
         self._server = Server(settings)
 
     def open_feed(self, at: int) -> EventStream:
         """Begin to read at a position. SourceError "other_server": another one answers, as after a failover of one address."""
         self._server.close()
-        place, server = self._place, self._server.identity()
-        if server != place.server:
+        log_start, server = self._log_start, self._server.identity()
+        if server != log_start.server:
             raise SourceError(
-                "another server answers", kind=FailureKind.OTHER_SERVER, followed=place.server, server=server, address=self._server.address
+                "another server answers",
+                kind=FailureKind.OTHER_SERVER,
+                followed=log_start.server,
+                server=server,
+                address=self._server.address,
             )
-        return EventStream(self._settings, place.base_name, at, bodies=False)
+        return EventStream(self._settings, log_start.base_name, at, bodies=False)
 
     def end(self) -> int:
         """Return where the server writes now."""
         end = self._server.end()
-        if end is None or end.base_name != self._place.base_name:
+        if end is None or end.base_name != self._log_start.base_name:
             raise SourceError("the server writes another binlog", kind=FailureKind.OTHER_SERVER, address=self._server.address)
-        return BinlogPosition(self._place.generation, end.number, end.position).number
+        return BinlogPosition(self._log_start.generation, end.number, end.position).number
 
     def close(self) -> None:
         """Close the connection."""
@@ -69,33 +73,33 @@ class BinlogSource:
         self._catalogue = UpstreamCatalogue(self._server, decoder.selection, self._open_feed)
         self._finder = LogStartFinder(self._server, self._open_feed)
         self._timeline = BinlogTimeline()
-        self._place: LogStart | None = None
+        self._log_start: LogStart | None = None
         self._scan: Scan | None = None
         self._stored = ReplicaPosition(checkpoint_ts=Ts(0), positions={})
         self._listed_end = 0
         """The greatest end that a listing has shown: a log that ends before it was reset."""
         self._keeper: XaKeeper | None = None
         """What keeps prepared transactions; None: the sink of this run keeps nothing."""
-        self._stored_place = 0
+        self._stored_position = 0
         """The position of the last state that was given to be stored."""
 
-    def _open_feed(self, base_name: str, place: int) -> EventStream:
-        return EventStream(self._settings, base_name, place, bodies=False)
+    def _open_feed(self, base_name: str, position: int) -> EventStream:
+        return EventStream(self._settings, base_name, position, bodies=False)
 
     # --- what executors need ---------------------------------------------------------------------------------------
 
     @property
     def reader(self) -> RangeReader:
         """The reading part, for executors: it knows where the XA transactions were prepared that may be committed."""
-        place = self._place
-        if place is None or self._scan is None:
+        log_start = self._log_start
+        if log_start is None or self._scan is None:
             base_name = self._finder.end().base_name
             self._timeline.name(0, base_name)
             return BinlogRangeReader(self._settings, base_name, {}, self._server.identity())
         with self._scan.journal() as journal:
             prepared, files = journal.ever_prepared(), journal.files
         kept = self._keeper.kept if self._keeper is not None else NOTHING_KEPT
-        return BinlogRangeReader(self._settings, place.base_name, prepared, place.server, place.skipped, kept, files)
+        return BinlogRangeReader(self._settings, log_start.base_name, prepared, log_start.server, log_start.skipped, kept, files)
 
     @property
     def decoder(self) -> BinlogDecoder:
@@ -119,7 +123,7 @@ class BinlogSource:
     @property
     def times(self) -> "BinlogTimes":
         """When the groups were written."""
-        return BinlogTimes(self._timeline, self._finder, self._place.generation if self._place else 0)
+        return BinlogTimes(self._timeline, self._finder, self._log_start.generation if self._log_start else 0)
 
     @property
     def position(self) -> Self:
@@ -142,9 +146,10 @@ class BinlogSource:
             start = BinlogPosition.of(loaded).text(self._finder.end().base_name) if loaded else self._settings.start
         if named := parse_place(start):
             self._timeline.name(0, named[0])
-        place = start_place(start, self._server, self._finder)
-        place.beginning.created_s = self._finder.created_s(place.base_name, place.beginning.place)
-        return StartPoint(Ts(place.beginning.place), _state_of(place, Journal(place.beginning), place.beginning.place).text())
+        log_start = read_start(start, self._server, self._finder)
+        log_start.beginning.created_s = self._finder.created_s(log_start.base_name, log_start.beginning.position)
+        position = log_start.beginning.position
+        return StartPoint(Ts(position), _state_of(log_start, Journal(log_start.beginning), position).text())
 
     def resume(self, stored: ReplicaPosition) -> None:
         """Find the position again, and let the scan walk from there. One that is there already continues."""
@@ -159,17 +164,17 @@ class BinlogSource:
         state = SourceState.parse(stored.state)
         # An error of what follows names positions of the log as the server names its files.
         self._timeline.name(state.generation, state.base_name)
-        place = self._finder.resumed(state)
-        self._place, self._stored, self._stored_place = place, stored, place.beginning.place
+        log_start = self._finder.resumed(state)
+        self._log_start, self._stored, self._stored_position = log_start, stored, log_start.beginning.position
         self._keeper = None
         if stored.xa is not None:
-            log = Log(self._settings, place.base_name, {}, place.server)
-            self._keeper = XaKeeper.resumed(stored.xa, log, place.beginning.place, state.kept_places.values())
-        self._scan = Scan(ScanSession(self._settings, place), place.beginning).start()
-        self._timeline.follow(self._scan, place.generation, place.base_name)
-        self._catalogue.follow(FollowedLog(place.server, place.generation, place.base_name, self._place_of))
+            log = Log(self._settings, log_start.base_name, {}, log_start.server)
+            self._keeper = XaKeeper.resumed(stored.xa, log, log_start.beginning.position, state.kept_positions.values())
+        self._scan = Scan(ScanSession(self._settings, log_start), log_start.beginning).start()
+        self._timeline.follow(self._scan, log_start.generation, log_start.base_name)
+        self._catalogue.follow(FollowedLog(log_start.server, log_start.generation, log_start.base_name, self._boundary_of))
 
-    def _place_of(self, ts: Ts) -> int | None:
+    def _boundary_of(self, ts: Ts) -> int | None:
         """Return a boundary up to which everything is applied at a checkpoint; None: the scan does not know it."""
         if self._scan is None:
             return None
@@ -187,18 +192,18 @@ class BinlogSource:
 
     def state_at(self, ts: Ts) -> str | None:
         """Return the position, the executed set, and what else a resume needs. Everything before the last one may be removed."""
-        if self._place is None or self._scan is None:
+        if self._log_start is None or self._scan is None:
             return None
         with self._scan.journal() as journal:
             if ts < journal.beginning:
                 return self._stored.state  # the position on the server before: its end is not passed yet
-            place = journal.boundary_at(ts)
-            state = _state_of(self._place, journal, place)
+            position = journal.boundary_at(ts)
+            state = _state_of(self._log_start, journal, position)
         if self._keeper is not None:
             state = structs.replace(state, kept=self._keeper.keep(state.prepared))
-        self._scan.forget(min(self._stored_place, place))
-        self._scan.applied(place)
-        self._stored_place = place
+        self._scan.forget(min(self._stored_position, position))
+        self._scan.applied(position)
+        self._stored_position = position
         if self._keeper is not None:
             with self._scan.journal() as journal:
                 needed = {begin for begins in journal.ever_prepared().values() for begin in begins}
@@ -209,15 +214,15 @@ class BinlogSource:
 
     def listing(self) -> Listing:
         """Return the log as one stream, with the cuts that the scan has found. SourceError, NeedsOperator."""
-        place, scan = self._place, self._scan
-        if place is None or scan is None:
+        log_start, scan = self._log_start, self._scan
+        if log_start is None or scan is None:
             return Listing({STREAM: self._files()})
         scan.raise_failure(self._settings.unreachable_after_s)
         with scan.journal() as journal:
             cuts, last = journal.cuts(), journal.last
-        begins = place.beginning.place
+        begins = log_start.beginning.position
         earliest = min([begins, *(position.next_offset for position in self._stored.positions.values())])
-        if BinlogPosition.of(earliest).generation != place.generation:
+        if BinlogPosition.of(earliest).generation != log_start.generation:
             # On the server before, nothing follows what is applied.
             cuts = (Cut(Offset(begins), 0), *(cut for cut in cuts if cut.offset > begins))
         end = max(last, scan.server_end)
@@ -277,20 +282,20 @@ class BinlogTimes:
         return Ts(self._finder.at_time(time_ms, self._generation))
 
 
-def _state_of(place: LogStart, journal: Journal, at: int) -> SourceState:
-    executed, passed = journal.executed_at(at), place.skipped.passed_behind(at)
+def _state_of(log_start: LogStart, journal: Journal, at: int) -> SourceState:
+    executed, passed = journal.executed_at(at), log_start.skipped.passed_behind(at)
     if passed:
         executed = executed.copy()  # the journal's own
         for gtid in passed:
             executed.add(Gtid.parse(gtid))
     return SourceState(
-        is_mariadb=place.is_mariadb,
-        server=place.server,
-        generation=place.generation,
-        base_name=place.base_name,
-        place=at,
+        is_mariadb=log_start.is_mariadb,
+        server=log_start.server,
+        generation=log_start.generation,
+        base_name=log_start.base_name,
+        position=at,
         gtid_set=str(executed),
-        has_gaps=bool(place.skipped.gtid_set or passed),
+        has_gaps=bool(log_start.skipped.gtid_set or passed),
         passed=passed,
         last=journal.last_at(at),
         created_s=journal.created_at(at),

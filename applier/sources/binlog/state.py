@@ -43,7 +43,7 @@ def ended_group(group: Group) -> EndedGroup:
 class Beginning:
     """What is known of the position at which a journal begins."""
 
-    place: int
+    position: int
     executed: GtidSet
     prepared: dict[str, int] = field(default_factory=dict)
     """Where each prepared XA transaction that is neither committed nor rolled back was prepared."""
@@ -64,12 +64,12 @@ class Journal:
         self._source_index: dict[str, int] = {"": 0}
         self._xa: list[tuple[int, str, int | None]] = []
         """(end, xid, where it was prepared): None where it is committed or rolled back."""
-        self._created_s = {beginning.place >> FILE_BITS: beginning.created_s} if beginning.created_s else {}
+        self._created_s = {beginning.position >> FILE_BITS: beginning.created_s} if beginning.created_s else {}
         """By generation and number of the file. Another time is another file, of a log that was reset."""
         self._cuts: list[Cut] = []
         self._closed: tuple[Cut, ...] | None = ()
         """The cuts as a tuple, while it holds all of them."""
-        self._open = Cut(Offset(beginning.place), 0)
+        self._open = Cut(Offset(beginning.position), 0)
         self._front = (0, beginning.executed.copy())
         """A number of groups, and the executed set after them: checkpoints ascend, so the next one is found from here."""
 
@@ -88,9 +88,9 @@ class Journal:
         self._source.append(index)
         self._number.append(number)
 
-    def note_file(self, place: int, created_s: int) -> bool:
+    def note_file(self, position: int, created_s: int) -> bool:
         """Remember when the file of a position was begun; return whether that is the file that was known."""
-        return self._created_s.setdefault(place >> FILE_BITS, created_s) == created_s
+        return self._created_s.setdefault(position >> FILE_BITS, created_s) == created_s
 
     def add_boundary(self, at: int, size: int) -> None:
         """A range may end here; it ends ``size`` bytes after the boundary before it."""
@@ -118,18 +118,18 @@ class Journal:
     @property
     def beginning(self) -> int:
         """The position after which everything is known."""
-        return self._base.place
+        return self._base.position
 
     @property
     def last(self) -> int:
         """The last boundary."""
         return self._open.offset
 
-    def size_behind(self, place: int) -> int:
+    def size_behind(self, position: int) -> int:
         """Return the approximate bytes after a position; small groups count as ``LEAST_GROUP_BYTES``."""
-        first = bisect_right(self._cuts, place, key=lambda cut: cut.offset)
+        first = bisect_right(self._cuts, position, key=lambda cut: cut.offset)
         # By count: cuts are about equally far apart, and this is asked for every batch of events.
-        return max((len(self._cuts) - first) * CUT_BYTES, (len(self._end) - bisect_right(self._end, place)) * LEAST_GROUP_BYTES)
+        return max((len(self._cuts) - first) * CUT_BYTES, (len(self._end) - bisect_right(self._end, position)) * LEAST_GROUP_BYTES)
 
     def cuts(self) -> tuple[Cut, ...]:
         """Return where ranges may end, the last boundary included."""
@@ -210,7 +210,7 @@ class Journal:
     def forget(self, before: int) -> None:
         """Remove everything before a position, except its sum."""
         index = bisect_right(self._end, before)
-        base = Beginning(place=max(before, self._base.place), executed=self._base.executed, last=self.last_at(before))
+        base = Beginning(position=max(before, self._base.position), executed=self._base.executed, last=self.last_at(before))
         base.prepared, base.created_s = dict(self.prepared_at(before)), self.created_at(before)
         if index == self._front[0]:
             base.executed = self._front[1].copy()
@@ -243,7 +243,7 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     generation: int
     base_name: str
-    place: int
+    position: int = msgspec.field(name="place")
     """All groups that end at or before it are applied."""
     gtid_set: str
     has_gaps: bool = False
@@ -283,13 +283,15 @@ class SourceState(msgspec.Struct, frozen=True, kw_only=True):
         return executed
 
     @property
-    def kept_places(self) -> dict[str, int]:
+    def kept_positions(self) -> dict[str, int]:
         """Where the transactions were prepared that the sink keeps: in the log of an earlier generation too."""
         return {xid: self.prepared[xid] for xid in self.kept if xid in self.prepared}
 
     def beginning(self) -> Beginning:
         """Return where the scan continues."""
-        return Beginning(place=self.place, executed=self.executed, prepared=dict(self.prepared), last=self.last, created_s=self.created_s)
+        return Beginning(
+            position=self.position, executed=self.executed, prepared=dict(self.prepared), last=self.last, created_s=self.created_s
+        )
 
 
 _DECODER: Final = msgspec.json.Decoder(SourceState)

@@ -95,8 +95,8 @@ class BinlogTimeline:
 
     def text(self, ts: Ts) -> str:
         """Spell the position as ``FILE:POSITION``."""
-        place = BinlogPosition.of(ts)
-        return place.text(self._base_names.get(place.generation) or next(reversed(self._base_names.values()), ""))
+        position = BinlogPosition.of(ts)
+        return position.text(self._base_names.get(position.generation) or next(reversed(self._base_names.values()), ""))
 
     @property
     def spells_offsets(self) -> bool:

@@ -67,9 +67,9 @@ class SkippedGroups:
             return is_passed(group, self.passed)
         return Gtid.parse(group.gtid) in _parsed(self.gtid_set)
 
-    def passed_behind(self, place: int) -> dict[str, int]:
+    def passed_behind(self, position: int) -> dict[str, int]:
         """Return the domains that are still ahead of a position."""
-        return {gtid: end for gtid, end in self.passed.items() if end > place}
+        return {gtid: end for gtid, end in self.passed.items() if end > position}
 
 
 NONE_SKIPPED: Final = SkippedGroups()
@@ -188,30 +188,30 @@ class SchemaChanges:
         return name in self.words or schema in self.words_of_schemas
 
 
-def walk_to(feed: EventFeed, found: Beginning, place: int, base_name: str) -> Beginning:
-    """Count everything up to ``place`` and return it. SourceError: no transaction ends there."""
-    boundary: int | None = found.place
+def walk_to(feed: EventFeed, found: Beginning, position: int, base_name: str) -> Beginning:
+    """Count everything up to ``position`` and return it. SourceError: no transaction ends there."""
+    boundary: int | None = found.position
     steps = _steps(feed)
-    while boundary is None or boundary < place:
-        found.place = boundary or found.place
-        group, boundary = next(steps, (None, place + 1))
-        if group is not None and group.end <= place:
+    while boundary is None or boundary < position:
+        found.position = boundary or found.position
+        group, boundary = next(steps, (None, position + 1))
+        if group is not None and group.end <= position:
             _count(found, group)
-    if boundary > place:
+    if boundary > position:
         raise SourceError(
             "no transaction ends at the position where the replica should begin",
             remedy=_BOUNDARY,
             kind=FailureKind.POSITION,
-            position=BinlogPosition.of(place).text(base_name),
-            transaction_ends_at=BinlogPosition.of(found.place).text(base_name),
+            position=BinlogPosition.of(position).text(base_name),
+            transaction_ends_at=BinlogPosition.of(found.position).text(base_name),
         )
-    found.place = place
+    found.position = position
     return found
 
 
 def walk_while(feed: EventFeed, found: Beginning, is_before: Callable[[Group], bool], end: int) -> Beginning:
     """Count groups up to the first one that is not before the position that is looked for, or to ``end``; return where that is."""
-    if found.place >= end:
+    if found.position >= end:
         return found
     for group, boundary in _steps(feed):
         if group is not None:
@@ -219,7 +219,7 @@ def walk_while(feed: EventFeed, found: Beginning, is_before: Callable[[Group], b
                 return found
             _count(found, group)
         if boundary is not None:
-            found.place = boundary
+            found.position = boundary
             if boundary >= end:
                 break
     return found
@@ -305,16 +305,16 @@ class LogLookup:
 
     def end_of(self, offset: int) -> Offset:
         """Return where the group ends that begins at ``offset``. SourceError of kind "position": none begins there."""
-        place = BinlogPosition.of(offset).text(self.base_name)
+        position = BinlogPosition.of(offset).text(self.base_name)
         try:
             with closing(self._feed(offset)) as feed:
                 group = first_group(feed)
         except SourceError as error:
             if error.kind is FailureKind.UNREACHABLE:
                 raise
-            raise _no_group(place, str(error.facts.get("cause", error.message))) from error
+            raise _no_group(position, str(error.facts.get("cause", error.message))) from error
         if group is None or group.begin != offset:
-            raise _no_group(place, "the log ends there" if group is None else "one begins after it")
+            raise _no_group(position, "the log ends there" if group is None else "one begins after it")
         return Offset(group.end)
 
     def begin_of(self, gtid: str, since: int, upto: int) -> Offset | None:
@@ -327,7 +327,7 @@ class LogLookup:
             return not found
 
         # The executed set is counted along the way, and no one asks for it.
-        beginning = Beginning(place=since, executed=MysqlGtidSet())
+        beginning = Beginning(position=since, executed=MysqlGtidSet())
         with closing(self._feed(since)) as feed:
             walk_while(feed, beginning, is_before, upto)
         return Offset(found[0]) if found else None
@@ -345,11 +345,11 @@ def numbered(batches: Iterator[list[Record]], offset: Offset) -> Iterator[tuple[
                 yield head.first_event * ROWS_PER_EVENT, record
 
 
-def _no_group(place: str, cause: str) -> SourceError:
+def _no_group(position: str, cause: str) -> SourceError:
     return SourceError(
         "no transaction begins at this position of the binlog",
         remedy=Remedy("binlog.inspect-transactions", "`applier inspect` shows where each transaction begins"),
         kind=FailureKind.POSITION,
-        at=place,
+        at=position,
         cause=cause,
     )

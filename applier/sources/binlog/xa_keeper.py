@@ -33,13 +33,13 @@ class XaKeeper:
         self._kept = KeptTransactions(frozenset(sizes), store.reader)
 
     @classmethod
-    def resumed(cls, store: XaStore, log: Log, place: int, whole: Collection[int]) -> Self:
-        """Begin at ``place``. ``whole``: what the stored state calls kept. Errors as in the sink."""
+    def resumed(cls, store: XaStore, log: Log, position: int, whole: Collection[int]) -> Self:
+        """Begin at ``position``. ``whole``: what the stored state calls kept. Errors as in the sink."""
         stored = store.sizes()
         # Not what lies behind the position: that is a successor's, if this run has lost the replica, or it is written again.
-        if gone := [each for each in stored if each < place and each not in whole]:
+        if gone := [each for each in stored if each < position and each not in whole]:
             store.forget(gone)
-        return cls(store, log, place >> GENERATION_BITS, {each: size for each, size in stored.items() if each in whole})
+        return cls(store, log, position >> GENERATION_BITS, {each: size for each, size in stored.items() if each in whole})
 
     @property
     def kept(self) -> KeptTransactions:
@@ -51,49 +51,49 @@ class XaKeeper:
 
         SourceError: the server does not answer; or an error of the sink.
         """
-        wanted = {place: xid for xid, place in prepared.items() if place not in self._sizes and place not in self._refused}
+        wanted = {position: xid for xid, position in prepared.items() if position not in self._sizes and position not in self._refused}
         # A position of another server's log is not found in this one.
-        readable = [place for place in sorted(wanted) if place >> GENERATION_BITS == self._generation]
+        readable = [position for position in sorted(wanted) if position >> GENERATION_BITS == self._generation]
         try:
-            for place, content in self._gathered(readable, wanted):
+            for position, content in self._gathered(readable, wanted):
                 size = content.size
                 if size <= MOST_BYTES and sum(self._sizes.values()) + size <= MOST_BYTES_IN_ALL:
-                    self._store.keep(place, content.pieces())
-                    self._sizes[place] = size
+                    self._store.keep(position, content.pieces())
+                    self._sizes[position] = size
         except SourceError as error:
             # Prepared before this program kept any, and purged since: its commit will report it.
             if error.kind is not FailureKind.PURGED:
                 raise
         if wanted:
-            self._refused.update(place for place in wanted if place not in self._sizes)
+            self._refused.update(position for position in wanted if position not in self._sizes)
             self._kept = KeptTransactions(frozenset(self._sizes), self._store.reader)
-        return sorted(xid for xid, place in prepared.items() if place in self._sizes)
+        return sorted(xid for xid, position in prepared.items() if position in self._sizes)
 
-    def forget_all_but(self, places: Collection[int]) -> None:
+    def forget_all_but(self, positions: Collection[int]) -> None:
         """Delete what no commit can need any more."""
-        settled = [place for place in self._sizes if place not in places]
+        settled = [position for position in self._sizes if position not in positions]
         if settled:
             self._store.forget(settled)
-            for place in settled:
-                del self._sizes[place]
+            for position in settled:
+                del self._sizes[position]
             self._kept = KeptTransactions(frozenset(self._sizes), self._store.reader)
 
-    def _gathered(self, places: Sequence[int], xids: Mapping[int, str]) -> Iterator[tuple[int, GroupContent]]:
+    def _gathered(self, positions: Sequence[int], xids: Mapping[int, str]) -> Iterator[tuple[int, GroupContent]]:
         """Yield what was prepared at these positions, ascending; each is closed when the next one is asked for."""
         stream: EventStream | None = None
         try:
-            for place in places:
-                content = PREPARED.of(self._log.prepared_at(place, xids[place]))
+            for position in positions:
+                content = PREPARED.of(self._log.prepared_at(position, xids[position]))
                 if content is not None:
-                    yield place, content
+                    yield position, content
                     continue
-                if stream is None or place - stream.place > NEAR_BYTES:
+                if stream is None or position - stream.position > NEAR_BYTES:
                     if stream is not None:
                         stream.close()
-                    stream = self._log.stream(place)
+                    stream = self._log.stream(position)
                 with closing(GroupContent()) as content:
-                    gather_prepared(self._log, stream, place, xids[place], content)
-                    yield place, content
+                    gather_prepared(self._log, stream, position, xids[position], content)
+                    yield position, content
         finally:
             if stream is not None:
                 stream.close()

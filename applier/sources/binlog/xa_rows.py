@@ -36,41 +36,41 @@ class XaRows:
         self._lock = Lock()
         self._kept: OrderedDict[XaPosition, GroupContent] = OrderedDict()
 
-    def keep(self, place: XaPosition, content: GroupContent) -> None:
+    def keep(self, position: XaPosition, content: GroupContent) -> None:
         """Keep what a transaction holds; but none that is in a file."""
         if content.memory_bytes is None or content.memory_bytes > self._most_bytes:
             return
         with self._lock:
-            self._drop(place)
-            self._kept[place] = content
+            self._drop(position)
+            self._kept[position] = content
             self._size += content.memory_bytes
             while self._size > self._most_bytes:
                 self._drop(next(iter(self._kept)))
 
-    def of(self, place: XaPosition) -> GroupContent | None:
+    def of(self, position: XaPosition) -> GroupContent | None:
         """Return what a transaction holds; None: it is not kept. It stays: a range may be read again."""
         with self._lock:
-            return self._kept.get(place)
+            return self._kept.get(position)
 
-    def _drop(self, place: XaPosition) -> None:
-        content = self._kept.pop(place, None)
+    def _drop(self, position: XaPosition) -> None:
+        content = self._kept.pop(position, None)
         if content is not None:
             self._size -= content.memory_bytes or 0
 
 
 @dataclass(frozen=True, slots=True)
 class KeptTransactions:
-    """What the sink keeps: of the transactions that were prepared at ``places``."""
+    """What the sink keeps: of the transactions that were prepared at ``positions``."""
 
-    places: frozenset[int] = frozenset()
+    positions: frozenset[int] = frozenset()
     reader: XaReader | None = None
 
-    def read(self, place: int) -> GroupContent | None:
+    def read(self, position: int) -> GroupContent | None:
         """Return what a transaction holds; None: it is not kept. SourceError "unreachable": the sink does not answer."""
-        if self.reader is None or place not in self.places:
+        if self.reader is None or position not in self.positions:
             return None
         try:
-            return GroupContent.restored(self.reader.read(place))
+            return GroupContent.restored(self.reader.read(position))
         except ApplierError as error:
             raise SourceError(
                 "the sink does not return a prepared transaction that it keeps",

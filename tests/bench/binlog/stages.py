@@ -71,7 +71,7 @@ def of_applier(primary: str, backlog: Backlog) -> Iterator[dict[str, Any]]:
     _, end = _number(backlog.end)
     began = time.process_time()
     stream = EventStream(settings, base_name, start, bodies=False)
-    while stream.place < end:
+    while stream.position < end:
         stream.read(1.0)
     stream.close()
     yield _stage("looking ahead (frames only)", began, backlog.rows)

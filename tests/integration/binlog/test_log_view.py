@@ -25,7 +25,7 @@ def state_of(primary, server):
         server=server.identity(),
         generation=1,
         base_name=base_name,
-        place=place,
+        position=place,
         gtid_set=primary.gtid(),
         last=EndedGroup(place - 1, place, "", TIME_MS),
     )
@@ -38,13 +38,13 @@ def test_a_replica_is_as_far_behind_as_the_server_has_written_since(primary):
     with closing(LogView(settings)) as view:
         listing, timeline, status = view.ask(state.text())
         assert (status.behind_bytes, status.end, status.gtid_set) == (0, status.position, primary.gtid())
-        assert listing.extents[STREAM].end == state.place
-        assert timeline.time_ms(Ts(state.place)) == timeline.now_ms
+        assert listing.extents[STREAM].end == state.position
+        assert timeline.time_ms(Ts(state.position)) == timeline.now_ms
         primary.run("CREATE DATABASE behind", "FLUSH BINARY LOGS", "DROP DATABASE behind")
         listing, timeline, status = view.ask(state.text())
         assert status.end == primary.place()
         assert 100 < status.behind_bytes < 5_000
-        assert timeline.text(Ts(state.place)) == status.position
+        assert timeline.text(Ts(state.position)) == status.position
 
 
 def test_another_server_is_not_taken_for_the_one_that_was_followed(primary):

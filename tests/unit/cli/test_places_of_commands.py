@@ -17,7 +17,7 @@ from applier.sources.binlog.timeline import StoredTimeline
 
 GENERATION = 2
 PLACE = BinlogPosition(GENERATION, 42, 1_000).number
-STATE = SourceState(is_mariadb=True, server="1", generation=GENERATION, base_name="mariadb-bin", place=PLACE, gtid_set="0-1-7")
+STATE = SourceState(is_mariadb=True, server="1", generation=GENERATION, base_name="mariadb-bin", position=PLACE, gtid_set="0-1-7")
 DDL = DdlEvent(commit_ts=Ts(PLACE - 1), schema="shop", table="orders", query="CREATE TABLE orders (id INT PRIMARY KEY)", ddl_type=3)
 
 

@@ -117,7 +117,7 @@ def test_a_sink_without_bookkeeping_is_not_given_one(config, capsys, tmp_path):
 
 def test_a_checkpoint_is_listed_as_the_source_of_that_replica_spells_it(begun, capsys):
     place = Ts((42 << 32) + 1_000)
-    state = SourceState(is_mariadb=True, server="1", generation=0, base_name="mariadb-bin", place=place, gtid_set="0-1-7")
+    state = SourceState(is_mariadb=True, server="1", generation=0, base_name="mariadb-bin", position=place, gtid_set="0-1-7")
     with open_sink(replace(load_config(begun, environment={}).sink_settings(), name="of_a_log")) as sink:
         sink.acquire()
         sink.begin(place, state.text())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from applier.dataframe.binlog_source import place_of
+from applier.dataframe.binlog_source import position_of
 from applier.dataframe.options import read_binlog_options
 from applier.model.errors import ApplierError
 from applier.model.range_report import RangeId
@@ -21,7 +21,7 @@ LOG = BinlogExtent(settings=KIT.settings, identity="7", base_name="binlog", firs
 
 
 def test_places_are_the_ends_of_the_log_or_named_by_file_and_position():
-    named = [place_of("start", text, KIT, LOG) for text in ("earliest", "Latest", "binlog.000004:120")]
+    named = [position_of("start", text, KIT, LOG) for text in ("earliest", "Latest", "binlog.000004:120")]
     assert named == [at(3, 4), at(5, 1000), at(4, 120)]
 
 
@@ -30,9 +30,9 @@ def test_places_are_the_ends_of_the_log_or_named_by_file_and_position():
 )
 def test_after_what_the_remedy_says_a_place_is_read(wrong, right):
     with pytest.raises(ApplierError) as raised:
-        place_of("start", wrong, KIT, LOG)
+        position_of("start", wrong, KIT, LOG)
     assert right.partition(":")[0] in raised.value.remedy.lower()
-    assert place_of("start", right, KIT, LOG)
+    assert position_of("start", right, KIT, LOG)
 
 
 def test_each_file_is_a_task_and_an_empty_range_is_none():

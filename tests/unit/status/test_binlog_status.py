@@ -84,7 +84,7 @@ def test_a_state_of_a_newer_program_is_not_shown():
 
 
 def test_a_run_tells_the_place_and_the_gtid_set_of_a_binlog_to_status_page_and_metrics():
-    stored = SourceState(is_mariadb=True, server="1", generation=0, base_name="mariadb-bin", place=PLACE.number, gtid_set="0-1-7")
+    stored = SourceState(is_mariadb=True, server="1", generation=0, base_name="mariadb-bin", position=PLACE.number, gtid_set="0-1-7")
     state = RunState(
         replica="r",
         started_at_s=NOW_S,
@@ -113,7 +113,7 @@ def test_files_that_prepared_transactions_still_need_are_shown():
         server="1",
         generation=0,
         base_name="mariadb-bin",
-        place=PLACE.number,
+        position=PLACE.number,
         gtid_set="0-1-7",
         prepared={"X'61',X'',1": earlier},
     )

@@ -12,7 +12,7 @@ from applier.sources.binlog.timeline import BinlogTimeline
 
 
 def journal_of(*ends: int) -> Journal:
-    journal = Journal(Beginning(place=100, executed=MariadbGtidSet.parse("0-1-5"), prepared={"a": 40}))
+    journal = Journal(Beginning(position=100, executed=MariadbGtidSet.parse("0-1-5"), prepared={"a": 40}))
     begin = 100
     for number, end in enumerate(ends, 6):
         journal.add_group(EndedGroup(begin, end, f"0-1-{number}", 1000 * number))
@@ -74,7 +74,7 @@ def test_many_small_groups_count_more_than_their_bytes():
 
 
 def test_when_files_were_begun_is_known_from_the_beginning_on_and_forgotten_with_what_lies_before():
-    journal = Journal(Beginning(place=1 << 32, executed=MariadbGtidSet(), created_s=7))
+    journal = Journal(Beginning(position=1 << 32, executed=MariadbGtidSet(), created_s=7))
     assert (journal.note_file(1 << 32 | 4, 7), journal.note_file(1 << 32 | 4, 8), journal.note_file(2 << 32 | 4, 9)) == (True, False, True)
     assert (journal.created_at(1 << 32 | 500), journal.created_at(2 << 32), journal.created_at(3 << 32)) == (7, 9, 0)
     journal.forget(2 << 32 | 4)
@@ -87,7 +87,7 @@ def test_a_state_is_stored_as_text_and_read_again():
         server="7",
         generation=1,
         base_name="binlog",
-        place=500,
+        position=500,
         gtid_set="0-1-5",
         last=EndedGroup(400, 500, "0-1-5", 1),
         prepared={"X'61',X'',1": 300},
@@ -107,7 +107,7 @@ def test_a_state_of_version_1_has_the_last_transaction_of_a_domain_in_its_last_g
         server="7",
         generation=0,
         base_name="b",
-        place=500,
+        position=500,
         gtid_set=gtid_set,
         has_gaps=has_gaps,
         last=last,

@@ -124,7 +124,7 @@ OWN_FIRST = (["0-1-4", "0-1-5", "0-2-6", "0-2-7"], ["0-2-8", "0-1-6"], ["0-1-7",
 )
 def test_a_replica_goes_on_behind_the_exact_gtid_whatever_the_numbers(executed, expected):
     found = finder(MemoryServer(*OWN_FIRST)).behind(MariadbGtidSet.parse(executed))
-    assert found.beginning.place == expected
+    assert found.beginning.position == expected
     assert not found.skipped
     assert str(found.beginning.executed) == executed
 
@@ -170,18 +170,18 @@ def test_what_a_position_behind_a_chain_does_not_name_is_not_said_to_be_lacking(
 
 def test_what_was_purged_is_not_needed_where_the_exact_gtid_is_the_last_before_the_first_file():
     found = finder(MemoryServer(*OWN_FIRST, purged=2)).behind(MariadbGtidSet.parse("0-1-6"))
-    assert found.beginning.place == place(3, 0)
+    assert found.beginning.position == place(3, 0)
 
 
 def test_a_domain_that_this_server_has_applied_and_never_logged_is_complete():
     found = finder(MemoryServer(*OWN_FIRST, applied="5-1-2")).behind(MariadbGtidSet.parse("0-2-9,5-1-2"))
-    assert (found.beginning.place, str(found.beginning.executed)) == (place(3, 2), "0-2-9,5-1-2")
+    assert (found.beginning.position, str(found.beginning.executed)) == (place(3, 2), "0-2-9,5-1-2")
 
 
 def test_domains_in_another_order_are_skipped_up_to_their_places_and_a_restart_knows_them():
     server = MemoryServer(["0-1-4", "1-3-8", "0-1-5", "0-2-9", "1-1-2", "2-1-1"], ["1-1-3", "0-1-6"])
     found = finder(server).behind(MariadbGtidSet.parse("0-1-4,1-1-2"), generation=1)
-    assert found.beginning.place == place(1, 2, generation=1)
+    assert found.beginning.position == place(1, 2, generation=1)
     assert found.skipped.passed == {"1-1-2": place(1, 5, generation=1)}
     journal = Journal(found.beginning)
     for begin, gtid in ((2, "0-1-5"), (3, "0-2-9"), (4, "1-1-2"), (5, "2-1-1")):
@@ -198,7 +198,7 @@ def test_domains_in_another_order_are_skipped_up_to_their_places_and_a_restart_k
 
 def test_a_state_of_version_1_with_gaps_has_the_places_of_its_gtids_looked_up():
     state = SourceState(
-        version=1, is_mariadb=True, server="2", generation=0, base_name="b", place=place(1, 1), gtid_set="0-1-4,1-1-2", has_gaps=True
+        version=1, is_mariadb=True, server="2", generation=0, base_name="b", position=place(1, 1), gtid_set="0-1-4,1-1-2", has_gaps=True
     )
     found = finder(MemoryServer(["0-1-4", "1-1-1", "1-1-2", "1-1-3"])).resumed(state)
     assert found.skipped.passed == {"1-1-2": place(1, 3)}
@@ -218,7 +218,7 @@ def test_a_file_and_a_position_are_taken_where_exactly_the_dumps_set_lies_before
     server = MemoryServer(*OWN_FIRST, purged=1)
     found = finder(server).proven("b", file, position, MariadbGtidSet.parse(executed))
     assert (found is not None) is is_proven
-    assert found is None or found.beginning.place == BinlogPosition(0, file, position).number
+    assert found is None or found.beginning.position == BinlogPosition(0, file, position).number
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -230,13 +230,13 @@ def test_a_transaction_that_the_sink_keeps_is_open_on_another_server_too(kept):
         server="1",
         generation=0,
         base_name="b",
-        place=place(8, 0),
+        position=place(8, 0),
         gtid_set="0-2-8",
         prepared={xid: prepared},
         kept=[xid] if kept else [],
     )
     found = finder(server).resumed(state)
-    assert (found.generation, found.beginning.place) == (1, place(2, 1, 1))
+    assert (found.generation, found.beginning.position) == (1, place(2, 1, 1))
     assert found.beginning.prepared == ({xid: prepared} if kept else {})
 
 
@@ -255,7 +255,9 @@ class VanishingServer(MemoryServer):
 
 
 def state_at(file, count, gtid_set):
-    return SourceState(is_mariadb=True, server="2", generation=0, base_name="b", place=place(file, count), gtid_set=gtid_set, created_s=7)
+    return SourceState(
+        is_mariadb=True, server="2", generation=0, base_name="b", position=place(file, count), gtid_set=gtid_set, created_s=7
+    )
 
 
 @pytest.mark.parametrize(

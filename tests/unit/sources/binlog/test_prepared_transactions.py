@@ -160,7 +160,7 @@ def test_transactions_that_lie_near_one_another_are_read_over_one_connection_and
     assert len(server.dumps) == 1
     assert store.writes == sorted(places.values())
     keeper.forget_all_but({places[xid_of("x3")]})
-    assert store.kept.keys() == keeper.kept.places == {places[xid_of("x3")]}
+    assert store.kept.keys() == keeper.kept.positions == {places[xid_of("x3")]}
 
 
 def test_transactions_far_from_one_another_are_read_over_another_connection(log, serve, monkeypatch):
@@ -181,11 +181,11 @@ def test_what_a_run_has_died_over_is_written_again_and_what_is_settled_is_delete
     store.kept = {old: [b"settled"], begin: [b"half"], later: [b"a successor's"]}
     keeper = keeper_of(store, begin)
     assert (old in store.kept, later in store.kept) == (False, True)
-    assert keeper.kept.places == frozenset()
+    assert keeper.kept.positions == frozenset()
     keeper.keep({xid_of("x1"): begin})
     assert store.kept[begin] != [b"half"]
     again = keeper_of(store, log.place + 1, {begin})
-    assert again.kept.places == {begin} == store.kept.keys()
+    assert again.kept.positions == {begin} == store.kept.keys()
     assert again.keep({xid_of("x1"): begin}) == [xid_of("x1")]
     assert store.writes == [begin]
 

@@ -73,7 +73,7 @@ class Feed:
 
 @contextmanager
 def scanning(log, **options):
-    beginning = Beginning(place=FIRST, executed=MysqlGtidSet())
+    beginning = Beginning(position=FIRST, executed=MysqlGtidSet())
     scan = Scan(log, beginning, **options).start()
     try:
         yield scan
@@ -182,7 +182,7 @@ def test_a_log_that_ends_before_what_was_read_is_another_one():
 
 def test_a_file_that_ends_without_a_rotation_has_the_size_that_was_read():
     second = BinlogPosition(0, 2, 4).number
-    journal = Journal(Beginning(place=FIRST, executed=MysqlGtidSet()))
+    journal = Journal(Beginning(position=FIRST, executed=MysqlGtidSet()))
     _Walk(journal).take([*transaction(FIRST), BinlogEvent(kinds.ROTATE, second, second, 0, 0, b"")])
     assert journal.cuts() == (Cut(second, TRANSACTION),)
 
