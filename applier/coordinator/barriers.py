@@ -75,7 +75,7 @@ class _Group:
         return not (self.names.isdisjoint(other.names) and self.schemas.isdisjoint(other.names) and other.schemas.isdisjoint(self.names))
 
     def join(self, other: "_Group") -> None:
-        """Take another group's queues and names."""
+        """Add another group's queues and names."""
         self.queues += other.queues
         self.names |= other.names
         self.schemas |= other.schemas
@@ -89,7 +89,7 @@ def tables_to_ask(queues: Iterable[Queue], ddls: Mapping[DdlIdentity, DdlEvent])
 
 
 def find_order(queues: Sequence[Queue], ddls: Mapping[DdlIdentity, DdlEvent], existing: frozenset[FoldedName]) -> list[DdlIdentity]:
-    """Interleave the queues of groups_by_names topics in the one way that the names allow; NeedsOperator if there is not one."""
+    """Interleave the queues of several topics in the one order that the names allow; NeedsOperator if it is not certain."""
     statements = {key: _statement(ddls[key]) for queue in queues for key in queue}
     understood = {key: statement for key, statement in statements.items() if statement is not None}
     if len(understood) < len(statements):
@@ -152,7 +152,7 @@ def _search(queues: Sequence[Queue], statements: Mapping[DdlIdentity, DdlStateme
 
 
 def perform(statement: DdlStatement, key: DdlIdentity, names: dict[FoldedName, Mark]) -> dict[FoldedName, Mark] | None:
-    """Return the names after a statement, or None where a database would refuse it. ``names`` is used up."""
+    """Return the names after a statement, or None if a database would refuse it. Changes ``names``."""
     if statement.schema:
         return _perform_on_schema(statement, names)
     needed = [name.fold() for name in statement.needs]
@@ -266,7 +266,7 @@ class Barriers:
         self._names: frozenset[FoldedName] | None = None
 
     def admit(self, stream: Stream, arrival: DdlArrival, begun_ts: Ts) -> DdlIdentity | None:
-        """Take a DDL in; return its identity, or None if it is part of the dump or the ledger has settled it.
+        """Add a DDL; return its identity, or None if it is part of the dump or the ledger has settled it.
 
         ``begun_ts`` is the checkpoint, or what it becomes when the open step is confirmed. NeedsOperator if the DDL is below it.
         """
@@ -308,7 +308,7 @@ class Barriers:
             self._order.clear()
 
     def times_to_ask(self, ddls: Iterable[DdlEvent], checkpoint_ts: Ts) -> set[Ts]:
-        """Return the ts of DDLs below the checkpoint that are not known here: the ledger decides whether they are replays."""
+        """Return the ts of unknown DDLs below the checkpoint: the ledger decides whether they are replays."""
         return {
             ddl.commit_ts
             for ddl in ddls
@@ -380,7 +380,7 @@ class Barriers:
         return [queue for queue in queues.values() if queue]
 
     def answer_names(self, existing: Collection[FoldedName]) -> None:
-        """Take the answer to NeedNames: the names that the sink has."""
+        """Record the answer to NeedNames: the names that the sink has."""
         self._names = frozenset(existing)
 
     def settle(self, key: DdlIdentity) -> None:
@@ -397,7 +397,7 @@ class Barriers:
             arrivals.pop(key, None)
 
     def __iter__(self) -> Iterator[DdlEvent]:
-        """Give the pending DDLs by ts."""
+        """Return the pending DDLs by ts."""
         return (self.pending[key] for key in sorted(self.pending, key=lambda key: (key.ts, key.name)))
 
 

@@ -30,7 +30,7 @@ from applier.model.segment import SegmentWindow, first_beyond, is_beyond, is_spe
 
 
 class IndexedRange(NamedTuple):
-    """A range, by ``ts``. ``number``: of its report, since a range of the same name may be another reading."""
+    """A range, by ``ts``. ``number``: of its report, since a range may be read again under the same name."""
 
     ts: Ts
     number: int
@@ -53,15 +53,15 @@ class RangeIndex:
         self._entries: list[IndexedRange] = []
 
     def __iter__(self) -> Iterator[IndexedRange]:
-        """Give the ranges, the earliest first."""
+        """Yield the ranges, the earliest first."""
         return iter(self._entries)
 
     def add(self, ts: Ts, number: int, name: RangeId) -> None:
-        """Take a range in."""
+        """Add a range."""
         insort(self._entries, IndexedRange(ts, number, name))
 
     def remove(self, ts: Ts, number: int, name: RangeId) -> None:
-        """Take out a range that is there."""
+        """Remove a range."""
         del self._entries[bisect_left(self._entries, IndexedRange(ts, number, name))]
 
     def between(self, after_ts: Ts, upto_ts: Ts) -> list[IndexedRange]:
@@ -149,16 +149,16 @@ class Sweep:
         self._open: dict[RangeId, OpenRange] = {}
 
     def add(self, number: int, report: RangeReport) -> None:
-        """Take a range in. It is open if it begins before the point that the sweep has reached."""
+        """Add a range. It is open if it begins before the point that the sweep has reached."""
         if not is_beyond(report.min_ts, self._reached_ts):
             self._open[report.range] = OpenRange(number, report)
 
     def drop(self, name: RangeId) -> None:
-        """Forget a range."""
+        """Remove a range."""
         self._open.pop(name, None)
 
     def restart(self) -> None:
-        """Begin again with all ranges that are cached."""
+        """Restart with all cached ranges."""
         self._open.clear()
         self._reached_ts = BEFORE_ALL
 
@@ -342,7 +342,7 @@ class ClosedBytes:
         self._count(report, report.bytes)
 
     def drop(self, report: RangeReport) -> None:
-        """Count a range no more."""
+        """Stop counting a range."""
         self._count(report, -report.bytes)
 
     def _count(self, report: RangeReport, size: int) -> None:
@@ -402,7 +402,7 @@ class Cache:
 
     @property
     def bytes(self) -> int:
-        """Size of everything that is cached, with what cannot be freed yet."""
+        """Size of all cached ranges, and of batches that cannot be freed yet."""
         return self._batches.bytes
 
     def open_batch(self, ranges: Iterable[RangeId]) -> None:
@@ -418,7 +418,7 @@ class Cache:
         return len(self._names.get(stream, ()))
 
     def add(self, report: RangeReport) -> None:
-        """Take a range in. A range without rows can be released at once."""
+        """Add a range. A range without rows can be released at once."""
         self._number += 1
         self._batches.add(report.range, report.bytes)
         if not report.rows:
@@ -474,7 +474,7 @@ class Cache:
         return Sweep(self._ranges, self._starts).select(window)
 
     def read_rows(self, names: Iterable[RangeId]) -> int:
-        """How many rows were read in those ranges that are still here, replays included."""
+        """Rows of the cached ranges, replays included."""
         reports = (self._ranges[name][1] for name in names if name in self._ranges)
         return sum(report.rows + report.replays for report in reports)
 
@@ -501,7 +501,7 @@ class Cache:
         self._pinned.update(names)
 
     def unpin(self, names: Iterable[RangeId]) -> None:
-        """Take back one ``pin``."""
+        """Undo one ``pin``."""
         for name in names:
             self._pinned[name] -= 1
             if not self._pinned[name]:
@@ -516,11 +516,11 @@ class Cache:
         return (*self._empty, *(end.name for end in takewhile(lambda end: is_spent(end.ts, checkpoint_ts), self._ends)))
 
     def is_leaving(self, name: RangeId) -> bool:
-        """Whether a range will be released with the next step: its name cannot mean another reading before."""
+        """Whether the next step releases a range: until then its name is in use."""
         return name in self._empty
 
     def remove(self, ranges: tuple[RangeId, ...]) -> None:
-        """Forget ranges that were released."""
+        """Remove ranges that were released."""
         for name in ranges:
             self._empty.pop(name, None)
             self._drop(name)

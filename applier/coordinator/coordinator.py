@@ -1,8 +1,8 @@
 """The coordinator: a state machine that turns reports of what was read into steps to perform, by the rules of DESIGN.md 3.
 
 Theory of operation. Each stream delivers rows, DDLs and promises (resolved events), in any order between streams. The least promise of
-all streams is the watermark W: up to it, everything has been read. A, the checkpoint, is how far the sink is. The window (A, W] is
-therefore complete, and is worked off in order of time:
+all streams is the watermark W: up to it, everything has been read. A, the checkpoint, is the sink's position in time. The window
+(A, W] is therefore complete, and is applied in order of time:
 
 - a segment of rows up to the next DDL's ts T, in one transaction of the sink that moves A to T;
 - the DDL, once W > T: then every copy of it, every other DDL of the same ts and every row at T has arrived;
@@ -57,7 +57,7 @@ class Coordinator:
     """The state of one run between rebuilds: what the engine talks to."""
 
     def __init__(self, start: StartingPoint, *, policy: Policy, until_ts: Ts | None = None) -> None:
-        """Begin at the durable state ``start``. With ``until_ts`` the watermark stops there."""
+        """Start at the durable state ``start``. With ``until_ts`` the watermark stops there."""
         self._window = Window(start.checkpoint_ts, start.start_ts, until_ts)
         self._barriers = Barriers(start.settled, start.start_ts)
         self._streams = Streams(start.positions, policy.required_partitions, self._barriers.pending)
@@ -86,7 +86,7 @@ class Coordinator:
 
     @property
     def floor_ts(self) -> Ts:
-        """Listeners drop rows with a smaller commit_ts, as replays."""
+        """Listeners drop rows with a smaller commit_ts: they are replays."""
         return self._window.floor_ts
 
     @property
@@ -195,7 +195,7 @@ class Coordinator:
 
         The listing must have been fetched after everything that was reported: a partition that appeared before those resolved events
         were written may hold rows below them. NeedsOperator if it contradicts what is known (expired, recreated, excluded records).
-        A list that shows a new topic while an open step moves the checkpoint is not taken: the caller lists again in its next cycle.
+        A list that shows a new topic while an open step moves the checkpoint is rejected: the caller lists again in its next cycle.
         """
         # A new topic is checked against a checkpoint that cannot move until it was (``NewTopics``), and this one may.
         if self._begun_ts() != self.checkpoint_ts and self._streams.has_new_topic(listing):
@@ -221,12 +221,12 @@ class Coordinator:
         return None if self._rejected else self._rows.next(self._window)
 
     def segments_ahead(self, most_rows: int, at_least: int = 1, between_ddls: int = 1) -> tuple[Segment, ...]:
-        """Return the next closed segments that were not handed out yet, of about ``most_rows`` in all: up to the next DDL, or W.
+        """Return the next closed segments that were not returned yet, of about ``most_rows`` in all: up to the next DDL, or W.
 
-        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow before its turn. Or fewer than
+        () if fewer than ``at_least`` rows are left: a small segment that is cut now could not grow until it is written. Or fewer than
         ``between_ddls`` before a DDL that another one follows: they are read divided there. Also while a step is open. ``next_step`` gives
         segments with exactly these bounds, ranges, tables and rows unless it is ``again``: then the group at ``after_ts`` comes along.
-        Until then the ranges stay cached. In rare cases the bounds change: they are handed out again, and must be compared.
+        Until then the ranges stay cached. In rare cases the bounds change: they are returned again, and must be compared.
         """
         if not self._rows.cuts_ahead:
             return ()
@@ -247,13 +247,13 @@ class Coordinator:
         self._advance(upto_ts, step.positions)
 
     def rows_written(self, step: ApplyRows) -> None:
-        """The rows are durable, and how far their streams are."""
+        """The rows and the positions of their streams are durable."""
         self._open.close(step)
         self._rows.written(step, self.checkpoint_ts)
         self._streams.store(self.checkpoint_ts, step.positions)
 
     def rows_refused(self, step: ApplyRows, table: FoldedName) -> None:
-        """Rows of this table could not be written ahead: they wait for W, where a segment says what is wrong with them."""
+        """Rows of this table could not be written ahead: they wait for W, and then their segment reports the error."""
         self._open.close(step)
         self._rows.refused(table)
 
@@ -289,7 +289,7 @@ class Coordinator:
         self._cache.remove(step.ranges)
 
     def withdraw(self, step: Step) -> None:
-        """Take a step back: it was surely not performed."""
+        """Withdraw a step: it was certainly not performed."""
         self._open.close(step)
 
     def _advance(self, checkpoint_ts: Ts, stored: Mapping[Stream, StreamPosition]) -> None:

@@ -1,4 +1,4 @@
-"""How much is read of each stream, and how far in upstream time all streams can be read together.
+"""How much of each stream is read, and up to which upstream time all streams can be read together.
 
 In Kafka a range may end anywhere, and an offset counts a record. A source whose offsets count nothing names cuts with the bytes between
 them: then a range ends at a cut, and one of these bytes counts as a record does elsewhere.
@@ -42,7 +42,7 @@ class RangeCuts:
         return self._extent.end > after if cuts is None else bool(cuts) and cuts[-1].offset > after
 
     def left(self, after: Offset) -> int:
-        """Return how many records lie between ``after`` and the last position where a range can end."""
+        """Return how many records are between ``after`` and the last position where a range can end."""
         cuts = self._extent.cuts
         if cuts is None:
             return self._extent.end - after

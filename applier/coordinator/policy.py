@@ -18,7 +18,7 @@ class RowPolicy:
     settle_span: int
     most_rows: int = 400_000
     checks_beginning: bool = True
-    """Whether a new replica looks if the partitions of a topic were always there; else it takes that for granted."""
+    """Whether a new replica looks if the partitions of a topic were always there; else it assumes so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Which ranges are read next: as many bytes as one listening job reads in seconds, divided so that the streams advance together.
 
-Back-pressure holds streams that are ahead of the least promise; the streams that hold the watermark are never held (DESIGN.md 10): what
-they lack is what lets everything else be applied and released. While closed rows wait to be written it is these that must be applied
-first, and nothing is read if there are many of them.
+Back-pressure holds streams that are ahead of the least promise; the streams that hold the watermark are never held (DESIGN.md 10):
+everything else can be applied and released only after them. While closed rows wait to be written it is these that must be applied first,
+and nothing is read if there are many of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ MERGED: Final = 2
 LEAD: Final = 2
 """Streams ahead of W wait while so many plans of rows beyond W are cached: a plan's rows may lie on both sides of W."""
 WAITING: Final = 4
-"""Nothing is read while so many plans of closed rows wait to be written: with less, the writer would wait."""
+"""Nothing is read while so many plans of closed rows wait to be written: with fewer, the writer would wait."""
 
 
 class Budget:
@@ -69,7 +69,7 @@ class Budget:
 
     @property
     def holds_streams_ahead(self) -> bool:
-        """Whether so much lies beyond W that the streams ahead of it must wait."""
+        """Whether so much was read beyond W that the streams ahead of it must wait."""
         return self.is_full or self._cache.closed.beyond + self._reading >= LEAD * self._policy.plan_bytes
 
     @property
@@ -243,7 +243,7 @@ class ReadAhead:
         return {state.stream for state in self._streams if is_ahead(state.resolved_ts, least_ts)}
 
     def _waiting(self, ahead: AbstractSet[Stream]) -> Callable[[StreamState], bool]:
-        """Return what says of a stream whether it must wait."""
+        """Return the function that tells whether a stream must wait."""
         window, is_held = self._window, self.budget.holds_streams_ahead
 
         def must_wait(state: StreamState) -> bool:

@@ -3,15 +3,15 @@
 Theory. A row may be written ahead if nothing that is still to come belongs before it. Its stream has promised more, so no row of the stream
 does; the row's key has no other stream (``PartitionChange``, the declared dispatcher); its table has one unique key, which compares bytes
 (``RowTables``), so no row of another key does; and the DDLs of all topics are known up to there, so no DDL does. ``applied_ts`` of a
-stream says how far it is: rows of such tables up to there are in the sink. A segment excludes them, and writes all others.
+stream says up to where rows of such tables are in the sink. A segment excludes them, and writes all others.
 
 After a change of the partition set a key may have two streams. An earlier version from one would be written over a later one from the
 other, which counts as written; and a replay of the later one may be below A by then. So after that, no row counts as written
-(``ForgetRows``): those since A are written again. The first thing to be seen of a change may be such an earlier version: a replay behind
-what its stream has promised (``_may_step_back``).
+(``ForgetRows``): those since A are written again. The first sign of a change may be such an earlier version: a replay below
+its stream's promise (``_may_step_back``).
 
 To write everything above the checkpoint again, in order of W, is always right as well: that is what ``consistency = "transaction"`` does
-after a switch. So a stop is never a dead end.
+after a switch. So the operator can always switch after a stop.
 """
 
 from collections.abc import Iterable, Mapping
@@ -81,7 +81,7 @@ class PartitionChange:
 
     @property
     def is_over(self) -> bool:
-        """Whether each row has one stream."""
+        """Whether all versions of a row come in one stream."""
         return not self._joining and not self._is_announced and bool(self._members)
 
     @property
@@ -111,7 +111,7 @@ class PartitionChange:
         return bool(new)
 
     def settle(self, states: Iterable[StreamState], checkpoint_ts: Ts) -> bool:
-        """Look whether the change is over. Return True when it has just ended."""
+        """Check whether the change has ended. Return True when it has just ended."""
         states = tuple(states)
         if self._is_watched:
             self._is_watched = not self._is_past(states, checkpoint_ts)
@@ -175,7 +175,7 @@ Form = tuple[tuple[str, ...] | None, tuple[str, ...]]
 
 
 class RowTables:
-    """What is known of tables. ``stored``: tables that are ahead by the sink's progress, ``top_ts``: the greatest applied_ts there."""
+    """The tables' answers and states. ``stored``: tables that the sink's progress calls ahead, ``top_ts``: its greatest applied_ts."""
 
     def __init__(self, stored: Iterable[FoldedName], top_ts: Ts, *, by_table: bool) -> None:
         self._keys: dict[FoldedName, tuple[str, ...] | None] = {}
@@ -192,7 +192,7 @@ class RowTables:
         return name in self._keys
 
     def learn(self, keys: Mapping[FoldedName, KeyAnswer]) -> None:
-        """Take the answer: the key of each table that qualifies, None for one that does not."""
+        """Record the answer: the key of each table that qualifies, None for one that does not."""
         for name, key in keys.items():
             self._keys[name] = key
             if name not in self._stored:
@@ -208,7 +208,7 @@ class RowTables:
         return frozenset(name for name in self._keys if self.is_ahead(name, checkpoint_ts))
 
     def changes(self, names: Iterable[FoldedName], checkpoint_ts: Ts) -> dict[FoldedName, bool]:
-        """Return what must be stored of these tables, because it differs from what is stored."""
+        """Return the states of these tables that differ from the stored ones."""
         found = {name: self.is_ahead(name, checkpoint_ts) for name in names}
         return {name: is_ahead for name, is_ahead in found.items() if is_ahead is not (name in self._stored)}
 
@@ -247,11 +247,11 @@ class RowTables:
             )
 
     def block(self, name: FoldedName) -> None:
-        """Let a table's rows wait for W from now on: written ahead, they were refused."""
+        """Make a table's rows wait for W from now on: they were refused when written ahead."""
         self._blocked.add(name)
 
     def written(self, names: Iterable[FoldedName], upto_ts: Ts, changes: Mapping[FoldedName, bool]) -> None:
-        """Know rows of these tables as durable up to a ts, and ``changes`` as stored."""
+        """Record rows of these tables as durable up to a ts, and ``changes`` as stored."""
         for name in names:
             self._written[name] = max(self._written.get(name, NO_TS), upto_ts)
         for name, is_ahead in changes.items():
@@ -344,7 +344,7 @@ class RowsAhead:
     """Chooses the rows that are written next, and remembers which ones were."""
 
     cuts_ahead = False
-    """A segment is not prepared ahead of rows that are written meanwhile: what was rendered before them would take them back."""
+    """A segment is not prepared ahead of rows that are written meanwhile: what was rendered before them would overwrite them."""
 
     def __init__(self, start: StartingPoint, policy: RowPolicy, streams: Streams, cache: Cache, barriers: Barriers) -> None:
         self._policy, self._streams, self._cache, self._barriers = policy, streams, cache, barriers
@@ -365,7 +365,7 @@ class RowsAhead:
     # --- what was read ---------------------------------------------------------------------------------------------------
 
     def report(self, report: RangeReport, ddls: Iterable[PlacedDdl]) -> None:
-        """Look at a range with its new DDLs.
+        """Examine a range with its new DDLs.
 
         NeedsOperator at an update that has changed its key, where versions of the old key come in another stream; and at a DDL that came
         after rows of its tables were written ahead of it, since its topic does not have it in all partitions.
@@ -453,7 +453,7 @@ class RowsAhead:
     def _may_step_back(self, checkpoint_ts: Ts) -> bool:
         """Whether a row that is written next may be an earlier version of one that counts as written, from another partition of the topic.
 
-        A stream that keeps its promises brings none: it brings the later version too before it promises so much.
+        A stream that keeps its promises sends none: it sends the later version too before such a promise.
         """
         applied = self._applied
         replayed = [
@@ -535,7 +535,7 @@ class RowsAhead:
         )
 
     def written(self, step: ApplyRows, checkpoint_ts: Ts) -> None:
-        """Know the rows of a step as durable."""
+        """Record the rows of a step as durable."""
         self._must_move = True
         for stream, (_, upto_ts) in step.spans.items():
             self._applied[stream] = upto_ts
@@ -548,7 +548,7 @@ class RowsAhead:
             self._cache.let_go([name for name in self._cache.names_of(stream) if self._is_written(name, checkpoint_ts)])
 
     def refused(self, name: FoldedName) -> None:
-        """Let rows of a table wait for W: written ahead, they were refused."""
+        """Make rows of a table wait for W: they were refused when written ahead."""
         self.tables.block(name)
 
     def moved(self) -> None:
@@ -584,6 +584,6 @@ class RowsAhead:
         return replace(step, segment=replace(segment, ranges=ranges, window=replace(step.window, written=written)))
 
     def answer(self, step: AskKeys, keys: Mapping[FoldedName, KeyAnswer]) -> None:
-        """Take the answer to AskKeys; a table that it lacks does not qualify."""
+        """Record the answer to AskKeys; a table that it lacks does not qualify."""
         names = (table.name.fold() for table in step.tables)
         self.tables.learn({name: keys.get(name) for name in names})

@@ -1,7 +1,7 @@
 """The starting point of a replica: Kafka must still hold every change since, and the sink must equal upstream there (DESIGN.md 3).
 
-That REPLACE and DELETE by key end at the right state is argued from a sink that equals upstream at the checkpoint. A sink with rows of
-others, or a gap in the topic, breaks the argument without an error, so both are refused before the first row.
+REPLACE and DELETE by key end at the right state only if the sink equals upstream at the checkpoint. A sink with rows of
+others, or a gap in the topic, would end at a wrong state without an error, so both are refused before the first row.
 """
 
 from collections.abc import Callable, Iterable

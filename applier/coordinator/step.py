@@ -12,7 +12,7 @@ from applier.model.segment import RowWindow, SegmentWindow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The cached rows of a window. It can be prepared before it is its turn; its step then has an equal one.
+    """The cached rows of a window. It can be prepared early; its step then has an equal one.
 
     ``ranges`` are those whose rows may be inside; empty: no job, only progress. ``tables`` are the tables that may have rows in it, one
     entry per table and reported handle key over all ranges. ``rows``: how many it has at most, before compaction.

@@ -1,4 +1,4 @@
-"""What comes next: rows up to a DDL, the DDL, rows after it; before everything else the events that no position may pass."""
+"""Chooses the next step: rows up to a DDL, the DDL, rows after it; first of all, the events that no position may pass."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -63,7 +63,7 @@ class CheckpointGroup:
         self._reports = reports
 
     def ddl_executed(self, touches: frozenset[FoldedName] | None, reports: int, *, moves: bool) -> None:
-        """Know what a DDL at the new checkpoint has touched."""
+        """Record what a DDL at the new checkpoint has touched."""
         if moves:
             self.segment_applied(reports, moves=True)
         # Applied again, rows of these tables would meet the table as it is after the DDL: 228 of 3,000 simulated histories end wrong.
@@ -152,7 +152,7 @@ class Segments:
         self.group.segment_applied(self._reports, moves=moves)
 
     def cut_again_from(self, ts: Ts) -> None:
-        """Forget the segments that reach beyond ``ts``."""
+        """Remove the segments that reach beyond ``ts``."""
         is_stale = False
         while self._ahead and is_beyond(self._ahead[-1].segment.window.upto_ts, ts):
             self._release(self._ahead.pop())
@@ -180,15 +180,15 @@ class UnstoredEvents:
         return len(self._events)
 
     def add(self, events: Iterable[RejectedEvent]) -> None:
-        """Take events of a report in."""
+        """Add events of a report."""
         self._events.extend(events)
 
     def next_batch(self) -> tuple[RejectedEvent, ...]:
-        """Return as many as one transaction stores."""
+        """Return the first ones, as many as one transaction stores."""
         return tuple(islice(self._events, STORED_AT_ONCE))
 
     def drop(self, stored: int) -> None:
-        """Forget the first ones: they are stored."""
+        """Remove the first ones: they are stored."""
         for _ in range(stored):
             self._events.popleft()
 

@@ -46,7 +46,7 @@ class _HeldDdls(NamedTuple):
 
 
 class StoredOffset:
-    """The rows, promises and DDLs of the contiguous prefix that hold the stored offset back."""
+    """The rows, promises and DDLs of the contiguous prefix that keep the stored offset."""
 
     __slots__ = ("_ddls", "_held", "passed")
 
@@ -94,7 +94,7 @@ class StoredOffset:
         return None
 
     def _first_ddl(self, checkpoint_ts: Ts, pending: Collection[DdlIdentity], done: DdlIdentity | None) -> Offset | None:
-        """Return the first DDL that holds the stored offset. Those in front that are settled never will again: each is looked at once."""
+        """Return the first DDL that holds the stored offset. The settled ones before it never will again: each is checked once."""
         while self._ddls and not any(key in pending for key in self._ddls[0].keys):
             self._ddls.popleft()
         holding = (
@@ -105,7 +105,7 @@ class StoredOffset:
         return next(holding, None)
 
     def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
-        """Forget what can never hold the stored offset again, now that ``stored`` is durable at ``checkpoint_ts``."""
+        """Remove what can never keep the stored offset again: ``stored`` is durable at ``checkpoint_ts``."""
         self.passed = max(self.passed, stored)
         while self._held and _first_held(self._held[0], checkpoint_ts) is None:
             self._held.popleft()
@@ -148,11 +148,11 @@ class StreamStatus:
     replays: int
     fallbacks: int
     missing: int = 0
-    """How many offsets that were read held no record."""
+    """Number of offsets without a record that were read."""
     unread: int = 0
     """How many records are between ``read_offset`` and the end; 0 where offsets count none."""
     is_promised_by_reading: bool = False
-    """Whether what was read is promised thereby: no promise is missing where it is read to its end."""
+    """Whether reading promises what was read: such a stream has no missing promise at its end."""
     applied_ts: Ts = NO_TS
     """Up to where its rows are written ahead of the checkpoint; 0: they are not."""
 
@@ -216,7 +216,7 @@ class StreamState:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the producer uses the partition no more: its last record announces a number of partitions without it.
+        """Whether the producer no longer uses the partition: its last record announces a number of partitions without it.
 
         What comes after that record, if anything does, opens it again. It then counts as a new partition does: the producer writes the
         announcement of more partitions to all of them before anything above the promises that were given before.
@@ -224,7 +224,7 @@ class StreamState:
         return 0 < self._announced <= self.stream.partition and self.prefix >= self.end
 
     def close(self) -> None:
-        """Take the stream as closed: its stored position shows it."""
+        """Mark the stream as closed: its stored position shows it."""
         self._announced = self.stream.partition
 
     @property
@@ -263,7 +263,7 @@ class StreamState:
         return max(self.resolved_ts, self.course.first_ts)
 
     def grow(self, extent: PartitionExtent) -> None:
-        """Record how far the stream reaches now."""
+        """Record the stream's extent."""
         self.end = extent.end
         self.cuts.grow(extent)
 
@@ -291,7 +291,7 @@ class StreamState:
         self._failed.sort()
 
     def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...]) -> list[RangeReport]:
-        """Take a report in; return the reports that now belong to the contiguous prefix and did not before, in order."""
+        """Add a report; return the reports that it adds to the contiguous prefix, in order."""
         records = self._return(report.range)
         self.course.weigh(records, report.bytes, len(ddls))
         self.replays += report.replays
@@ -359,5 +359,5 @@ class StreamState:
         return position
 
     def drop_spent(self, checkpoint_ts: Ts, stored: Offset) -> None:
-        """Forget what can never hold the stored offset again, now that ``stored`` is durable at ``checkpoint_ts``."""
+        """Remove what can never keep the stored offset again: ``stored`` is durable at ``checkpoint_ts``."""
         self._stored.drop_spent(checkpoint_ts, stored)

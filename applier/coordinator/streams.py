@@ -86,7 +86,7 @@ def check_new(stream: Stream, extent: PartitionExtent) -> None:
 
 
 def missing(stream: Stream) -> NeedsOperator:
-    """Make the error for a partition that was read before and is not there any more."""
+    """Make the error for a partition that was read before and no longer exists."""
     return _stop(
         stream,
         FailureKind.RECREATED,
@@ -154,7 +154,7 @@ class NewTopics:
             waiting.remove(stream)
 
     def listed(self) -> None:
-        """Take topics as known whose streams are all checked. Call it after all partitions of a listing have joined."""
+        """Mark topics as known whose streams are all checked. Call it after all partitions of a listing have joined."""
         # Not at the last promise: another partition of the topic may have appeared meanwhile, and only a list shows it.
         checked = [topic for topic, waiting in self._unchecked.items() if not waiting]
         for topic in checked:
@@ -201,7 +201,7 @@ class Streams:
         """Up to where rows are written ahead of the checkpoint, of streams where they may be (``rows_ahead``)."""
 
     def __iter__(self) -> Iterator[StreamState]:
-        """Give the streams in the order in which they joined."""
+        """Yield the streams in the order in which they joined."""
         return iter(self._states.values())
 
     def of(self, range_id: RangeId) -> StreamState:
@@ -292,12 +292,12 @@ class Streams:
     # --- reports ---------------------------------------------------------------------------------------------------
 
     def check(self, report: RangeReport, checkpoint_ts: Ts) -> None:
-        """Look at a range that is next in its stream. NeedsOperator if it shows that the history of a new topic was missed."""
+        """Examine a range that is next in its stream. NeedsOperator if it shows that the history of a new topic was missed."""
         if report.range.start == self.of(report.range).prefix:
             self._new_topics.check(report, checkpoint_ts)
 
     def take(self, report: RangeReport, ddls: tuple[PlacedDdl, ...], checkpoint_ts: Ts) -> None:
-        """Take a report in, with its DDLs that are not settled."""
+        """Add a report, with its DDLs that are not settled."""
         for joined in self.of(report.range).take(report, ddls):
             self._new_topics.check(joined, checkpoint_ts)
             if joined.partitions:

@@ -1,4 +1,4 @@
-"""The window (A, W]: how far the sink is, and how far the streams have promised to be complete."""
+"""The window (A, W]: the checkpoint of the sink, and the promises of the streams."""
 
 from applier.model.position import Ts
 from applier.model.segment import floor_ts, has_moved, has_reached, is_open

@@ -99,7 +99,7 @@ class ApplierError(Exception):
 
     exit_code: int = 1
     timeline: Timeline | None = None
-    """What the timestamps among the facts mean, as ``errors_spelled_by`` says. None: nothing is known but their digits."""
+    """What the timestamps among the facts mean, as ``errors_spelled_by`` says. None: only their digits are known."""
 
     def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, kind: FailureKind | None = None, **facts: Any) -> None:
         super().__init__(message)
@@ -223,7 +223,7 @@ class ProtocolError(SourceError):
             self.facts = {"kind": kind, **facts}
 
     def __reduce__(self) -> tuple[Callable[..., ApplierError], tuple[Any, ...]]:
-        """Pickle the fault too."""
+        """Pickle with the fault."""
         return _rebuild, (type(self), self.message, self._remedy, self.fault, self.facts)
 
     @classmethod

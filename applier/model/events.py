@@ -117,7 +117,7 @@ class Shape(NamedTuple):
     ``placeholder``: the rows hold their handle key alone; the whole rows are read from upstream before they are written.
     ``routed_from``: upstream's name of the table, where a route gives it another one in the sink; None: it has one name.
     ``partitioned``: the rows have no handle key, and are of a partitioned table, whose partitions keep no order among one another.
-    ``encoding``: what the source's decoder must know besides to read an image of this shape; no one else looks at it.
+    ``encoding``: what else the source's decoder must know to read an image of this shape; only the decoder reads it.
     ``hides_actions``: upstream has executed the actions of foreign keys for these rows, and no event says what they changed.
     """
 

@@ -18,7 +18,7 @@ WHOLE_RECORD: Final = -1
 """Represents the event's index where a record cannot be divided into events."""
 
 MAX_QUARANTINED: Final = 100
-"""At most so many per range and per transaction, besides those stored already. More are no accident: something systematic is wrong."""
+"""The most per range and per transaction, in addition to the stored ones. More have a systematic cause."""
 
 STORED_AT_ONCE: Final = 1_000
 """How many a transaction without rows stores: an operator may skip an upstream transaction of any size."""

@@ -3,7 +3,7 @@
 A is the checkpoint, W the watermark, T the commit_ts of a DDL. Between two steps the sink equals: all rows <= A, all DDLs < A, and
 of the DDLs at A exactly the ones that the ledger calls done. A closed window is (A, W]; a segment is (after, upto] inside of it.
 
-Everybody asks this module: the coordinator, the selection of cached chunks, the compaction, the writer of the checkpoint. A test keeps it
+All others ask this module: the coordinator, the selection of cached chunks, the compaction, the writer of the checkpoint. A test keeps it
 so. The protocol's text says that rows < W are complete; both producers and the founders' consumer say <=, and so do we. A second
 module that decides the same with the other sign would lose or repeat a transaction at a boundary, which no test of one module sees.
 """

@@ -1,4 +1,4 @@
-"""What every piece of the engine works with, fixed when the run is assembled; and a lane of it.
+"""The ports and settings that every part of the engine uses, fixed when the run is assembled; and its lanes.
 
 A lane is a thread that does one piece of work at a time, while the engine's thread decides what comes next.
 """
@@ -44,7 +44,7 @@ class EngineSettings:
     """Differences between the sink's tables and upstream's that the operator accepts."""
     apply_attempts: int = 8
     idle_s: float = 0.2
-    """Between two looks at what the topics hold, while there is nothing to read and another lane works."""
+    """Between two listings of the topics, while there is nothing to read and another lane works."""
     pace_s: float = 0.0
     """Between the starts of two listening jobs, unless there is a backlog: a job with three records costs as much as one with a hundred."""
     ahead_rows: int = SMALL_SEGMENT_ROWS + 1
@@ -53,7 +53,7 @@ class EngineSettings:
     """The same before a DDL that another one follows: one task reads the slice of fewer rows."""
     until_ts: Ts | None = None
     until_time_ms: int | None = None
-    """When the last transaction was written that is applied; the source says which one that is."""
+    """When the last applied transaction was written; the source says which one that is."""
     selects: bool = False
     """Whether a filter or routes are configured: then the sink stores where each table of upstream is."""
     writers: int = 1
@@ -72,7 +72,7 @@ class Components:
 
     @property
     def upstream_lister(self) -> TableLister | None:
-        """What lists upstream's tables; None: no one can."""
+        """What lists upstream's tables; None: nothing can."""
         return self.lister or self.source.upstream_tables
 
     def state_at(self, ts: Ts) -> str | None:
@@ -98,7 +98,7 @@ class RunContext:
 T = TypeVar("T")
 
 LOOK_S: Final = 0.2
-"""How often a wait looks whether it must end early."""
+"""How often a wait checks whether it must end early."""
 
 
 class Lane(Generic[T]):
@@ -137,7 +137,7 @@ class Lane(Generic[T]):
         return work.result()
 
     def discard(self, end: Event) -> None:
-        """Wait for the work, if there is any, and forget what it gives: the sink says what it has done.
+        """Wait for the work, if there is any, and ignore its result: the sink says what it has done.
 
         Once ``end`` is set it is not waited for: a job without executors never ends.
         """

@@ -1,4 +1,4 @@
-"""The engine: one cycle after the other, by the coordinator's plan. It decides nothing.
+"""The engine: repeats cycles by the coordinator's plan. It decides nothing.
 
 Three lanes work at once: the next ranges are read, the next segments are prepared, and one segment is written. One cycle begins what can
 begin in each lane, performs the other steps that are due (a DDL waits for the segments before it), and takes what a lane has done. What to
@@ -43,7 +43,7 @@ class Engine:
 
     @property
     def recovery(self) -> Recovery:
-        """What has failed since the replica moved last."""
+        """The failures since the checkpoint last moved."""
         return self._state.recovery
 
     @property
@@ -53,11 +53,11 @@ class Engine:
 
     @property
     def waits_for_nothing(self) -> bool:
-        """Whether a sink that answers is all that could be asked of it: no step has failed, and none is under way."""
+        """Whether no step has failed and none runs: then an answer of the sink is enough."""
         return self.is_idle or not (self.recovery.is_failing or self.recovery.cause or self._lanes.is_writing)
 
     def begin(self, start: StartPoint, *, accept_gap: bool) -> Listing:
-        """Take the replica up at the sink's checkpoint, or create it at ``start``; return the partitions. See ``StateLoader.begin``."""
+        """Continue the replica at the sink's checkpoint, or create it at ``start``; return the partitions. See ``StateLoader.begin``."""
         return self._loader.begin(start, accept_gap=accept_gap)
 
     def cycle(self) -> bool:
@@ -91,7 +91,7 @@ class Engine:
             raise
 
     def pause(self) -> None:
-        """Let the segment end that is being written, save the progress, and forget what was read ahead. The next cycle reloads state."""
+        """Wait for the segment that is being written, save the progress, and drop what was read ahead. The next cycle reloads state."""
         while self._lanes.is_writing and not self._run.shutdown.is_requested:
             self._run.shutdown.wait(LOOK_S)
             self.check_owner()
@@ -115,7 +115,7 @@ class Engine:
         self._state.missing.check(self.progress.checkpoint_ts)
 
     def close(self) -> None:
-        """Start no more work; the runner's end ends what runs."""
+        """Start no more work; closing the runner ends what runs."""
         self._lanes.close()
 
     def _cycle(self) -> bool:

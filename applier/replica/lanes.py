@@ -98,7 +98,7 @@ class Preparing:
         return max(1, min(max(MIN_SEGMENTS * usual, ROWS_AT_ONCE), MAX_SEGMENTS * usual, in_memory))
 
     def take(self) -> ApplierError | None:
-        """Take what was prepared; return the error of the job, if it has failed."""
+        """Collect what was prepared; return the error of the job, if it has failed."""
         segments, self._pending = self._pending, ()
         prepared = self.lane.result()
         if isinstance(prepared, ApplierError):

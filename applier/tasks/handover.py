@@ -1,14 +1,14 @@
 """Data between tasks arrives whole or not at all: every stream of elements ends with a marker that counts what came before it.
 
 The end of an input proves nothing. When the JVM fails while it feeds a Python worker (a missing shuffle block, a lost executor, a
-corrupt file), it closes the socket, and PySpark's serializers treat that as the end of the data. A frame that breaks off is dropped
+corrupt file), it closes the socket, and PySpark's serializers treat that as the end of the data. An incomplete frame is dropped
 with all of its elements. Before the markers existed, 39,914 and 9,960 of 60,000 rows were committed, and the repeated task found the
 segment applied already.
 
-A listening task sends each bucket, as its last element, what it has sent it, and what each of its ranges holds (``RangesEnd``): who
-prepares must get every range of the plan exactly once, with the content that was reported to the coordinator. A task that divides a batch
-by time ends each slice in the same way. A task that changes the buckets of rows ends with ``RoutedEnd``. Who prepares ends each segment
-with ``Rendered``, which goes to the writer and to the driver: the writer does not COMMIT before it has got exactly what all of them
+A listening task sends each bucket, as its last element, what it has sent there, and what each of its ranges holds (``RangesEnd``):
+a preparing task must get every range of the plan exactly once, with the content that was reported to the coordinator. A task that divides a
+batch by time ends each slice in the same way. A task that changes the buckets of rows ends with ``RoutedEnd``. A preparing task ends each
+segment with ``Rendered``, which goes to the writer and to the driver: the writer does not COMMIT before it has got exactly what all of them
 announce. Markers count in sums, so that the order in which Spark delivers blocks does not matter.
 
 Counts do not check content: a runner seals each element (``model/seal``), so that a changed byte is found where the element is read.
@@ -49,7 +49,7 @@ class RangeContent(NamedTuple):
 
     @classmethod
     def of(cls, report: RangeReport) -> "RangeContent":
-        """Take it from the report."""
+        """Make it from the report."""
         return cls(report.rows, report.bytes, report.checksum)
 
 
@@ -60,9 +60,10 @@ class Failure(NamedTuple):
 
 
 class RangesEnd(NamedTuple):
-    """The last element that a listening task sends to one bucket: its ranges, the failed ones, and what this bucket has got.
+    """The last element that a listening task sends to one bucket: its ranges, the failed ones, what the bucket was sent.
 
-    Or that a dividing task sends to one slice: all ranges of its batch once for each bucket, and what the slice has got.
+    Or the last one that a dividing task sends to one slice: all ranges of its batch once for each bucket, and what the slice was
+    sent.
     """
 
     contents: tuple[tuple[RangeId, RangeContent], ...]
@@ -151,7 +152,7 @@ def _check_content(range_id: RangeId, found: RangeContent, expected: RangeConten
 def _failed_again(failure: RangeFailure) -> JobAborted:
     """Return the error of a range that was read, and whose second reading has failed: an executor was lost in between.
 
-    It proves nothing against the range, which is read again from the stored progress.
+    It does not mean that the range is bad: it is read again from the stored progress.
     """
     return JobAborted(
         "the cache holds a failed read of a range",

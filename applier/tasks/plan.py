@@ -90,7 +90,7 @@ def _noted(elements: Iterable[PackedChunk | RangesEnd], ends: list[RangesEnd]) -
 
 SMALL_SEGMENT_ROWS: Final = 5_000
 SMALL_SEGMENT_BYTES: Final = 16 << 20
-"""Up to so much, one task does everything: a shuffle costs more than the parallelism gives."""
+"""Up to so many rows, one task does everything: a shuffle costs more than the parallelism gives."""
 SLICED_SEGMENT_ROWS: Final = 25_000
 """The same between two DDLs, of rows that are divided at them (``deal``): to prepare them, all tasks would read everything that is
 cached, and no segment after the DDL can be prepared with them."""

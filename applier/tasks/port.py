@@ -28,16 +28,16 @@ class Runner(Protocol):
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
         """Read the ranges and cache their chunks; return one outcome per task, in order. Called once per cycle.
 
-        A range that cannot be read fails alone, with the source's own error. A range that is listened to again takes the position of what
-        was cached of it.
+        A range that cannot be read fails alone, with the source's own error. A range that is listened to again replaces what was cached
+        of it.
         """
         ...
 
     def prepare(self, plan: PreparePlan) -> Prepared | ApplierError:
         """Render the statements of segments from the cached ranges that the plan names, and keep them. The ranges stay cached.
 
-        A segment that cannot be rendered has its error (``PreparedPart.error``). JobAborted, RangeChanged: what is cached is of no use
-        (a range is missing, or differs from its report); the caller releases everything. SparkSessionLost: so is everything else.
+        A segment that cannot be rendered has its error (``PreparedPart.error``). JobAborted, RangeChanged: the cache cannot be used (a
+        range is missing, or differs from its report); the caller releases everything. SparkSessionLost: the session is lost too.
         """
         ...
 

@@ -51,7 +51,7 @@ class PreparedPart:
 
     @property
     def error(self) -> ApplierError | None:
-        """Why it cannot be written. The early end of one input has another cause: any other failure says more, and wins."""
+        """Why it cannot be written. The early end of one input has another cause: any other failure is reported instead."""
         errors = [one.error for one in self.rendered if one.error is not None]
         ambiguous = [error for error in errors if isinstance(error, AmbiguousRows)]
         if ambiguous:

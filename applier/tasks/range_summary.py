@@ -71,14 +71,14 @@ class RangePromises:
         self._first_ts = self._least_later_ts = self._unpromised_ts = self._behind_ts = NO_TS
 
     def rows(self, times: Sequence[int]) -> None:
-        """Take in rows that follow one another without a resolved event between them."""
+        """Add rows that follow one another without a resolved event between them."""
         if not self._first_ts:
             self._unpromised_ts = max(self._unpromised_ts, Ts(max(times)))
         else:
             self._behind_ts = max(self._behind_ts, behind_promise(min(times), max(times), self.resolved_ts))
 
     def resolved(self, ts: Ts) -> None:
-        """Take in a resolved event."""
+        """Add a resolved event."""
         if self._first_ts:
             self._least_later_ts = min(self._least_later_ts or ts, ts)
         self._first_ts = self._first_ts or ts
@@ -108,7 +108,7 @@ class RepeatPoints:
         self._open: list[RepeatPoint] = []
         self._last = Ts(0)
         self._returned: set[FoldedName] = set()
-        """The tables without a row since their last return: of several returns without one between them, the first says all."""
+        """The tables without a row since their last return: of several returns without one between them, the first is enough."""
 
     def promise(self, offset: int, ts: Ts) -> None:
         """Add a resolved event."""
