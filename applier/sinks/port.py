@@ -73,7 +73,7 @@ class Sink(Protocol):
         ...
 
     def load(self, *, known: Progress | None = None) -> Progress | None:
-        """Read the progress; None before the first ``begin``. Of ``known``, if given, all but the progress row is taken as it is.
+        """Read the progress; None before the first ``begin``. All but the progress row is copied from ``known``, if given.
 
         Fenced if another run has become the owner since ``acquire``: this run must not write under the other run's epoch.
         """

@@ -56,7 +56,7 @@ class BookkeepingDialect:
     has_schemas: bool = True
     """Without schemas, the name of the schema is a prefix of the tables' names."""
     counts_tables: str = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = :schema_name AND table_name = :table_name"
-    """Whether there is a table. One that the user may not read need not count."""
+    """Whether there is a table. A table that the user may not read may count as missing."""
     greatest_number: int = GREATEST_UNSIGNED
     """Greater timestamps are stored as decimal text."""
     is_transactional: bool = True

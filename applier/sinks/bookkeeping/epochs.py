@@ -44,7 +44,7 @@ class Epochs:
     def raise_epoch(self, connection: Connection, run_id: str) -> Progress:
         """Raise the epoch and read the progress after it; Fenced if another run owns the replica by now.
 
-        It waits for a write in flight, which so either is in the progress returned or can never arrive.
+        It waits for a write in flight: that write is in the returned progress, or can never arrive.
         """
         progress = ProgressTable(self.bookkeeping).row(connection, "progress_lock")
         owner = self._own(connection, run_id)

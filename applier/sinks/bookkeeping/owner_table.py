@@ -165,7 +165,7 @@ class LoadedDumpStore:
         self._change(self._end)
 
     def declare(self, dump: LoadedDump) -> None:
-        """Store that other programs have loaded this dump, instead of an earlier entry. One transaction: no run may find half of it."""
+        """Store that other programs have loaded this dump, instead of an earlier entry. One transaction: no run may see half of it."""
 
         def work(connection: Connection) -> None:
             self._begin(connection, dump)

@@ -1,8 +1,8 @@
 """The progress of one replica, and the fence that guards it: ``progress``, ``stream``, ``known_table`` and ``table_location``.
 
 Theory. ``epoch`` numbers the run that owns the replica, ``window_id`` the commits since ``begin``; together they are the fence. Every
-transaction that writes locks the progress row first, so two writers of one replica never overlap, and what an older epoch still sends
-finds another fence. ``window_id`` is never reset, so a replica has committed if it is above zero.
+transaction that writes locks the progress row first, so two writers of one replica never overlap, and writes of an older epoch meet
+another fence. ``window_id`` is never reset, so a replica has committed if it is above zero.
 """
 
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ class ProgressTable:
     def load(self, connection: Connection, known: Progress | None = None) -> Progress | None:
         """Read the progress as it was at one point in time, without waiting for a writer; None before ``begin``.
 
-        Of ``known``, if given, everything but the row itself is taken as it is: a replica has ten thousand streams and tables, and each
+        Everything but the row itself is copied from ``known``, if given: a replica has ten thousand streams and tables, and each
         commit reads the progress back.
         RetryableSinkError if a writer commits again and again in between.
         """
@@ -145,7 +145,7 @@ class ProgressTable:
         return FenceState.ALREADY if row.fence.window_id == fence.window_id + 1 else FenceState.RELOAD
 
     def share(self, connection: Connection, fence: Fence) -> FenceState:
-        """Lock the progress row together with other writers of rows, and compare it: none is left when the progress moves."""
+        """Lock the progress row together with other writers of rows, and compare it: no writer is left when the progress moves."""
         row = self.row(connection, "progress_share")
         if row is None or row.fence == fence:
             return FenceState.RELOAD if row is None else FenceState.HELD
@@ -252,7 +252,7 @@ class ProgressTable:
 def of_epoch(progress: Progress | None, epoch: int | None, name: str) -> Progress | None:
     """Return the progress; Fenced if it is of another epoch than that of the run that reads it (None: a reader that owns nothing).
 
-    A run that was frozen between its commit and this read would take its successor's fence for its own, and write under it.
+    A run that was frozen between its commit and this read would mistake its successor's fence for its own, and write under it.
     """
     if progress is not None and epoch is not None and progress.fence.epoch != epoch:
         raise Fenced(

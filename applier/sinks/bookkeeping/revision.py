@@ -1,6 +1,6 @@
-"""What the revisions of ``migrations/`` are written with: tables, columns and indexes in the words of the sink's database.
+"""The operations that the revisions of ``migrations/`` use: tables, columns and indexes in the words of the sink's database.
 
-Some databases commit each DDL at once, so a migration that died half-way is repeated: every step makes what is not there.
+Some databases commit each DDL at once, so a migration that died half-way is repeated: every step makes only what is missing.
 """
 
 import sqlalchemy as sa

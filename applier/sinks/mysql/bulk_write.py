@@ -1,7 +1,7 @@
 """A bulk load inside a write transaction: exact, or refused; its rows are sent from memory.
 
-LOCAL turns errors of rows into warnings, and a load reports no row. So whatever a REPLACE would not pass over ends the transaction with
-BulkRefused, and the driver repeats the segment by REPLACE, which finds the same fault and can say what is wrong with which row.
+LOCAL turns errors of rows into warnings, and a load reports no row. So everything that a REPLACE would not ignore ends the transaction
+with BulkRefused, and the driver repeats the segment by REPLACE, which finds the same fault and can say what is wrong with which row.
 
 A server that answers a statement with the request for a file may ask for any file of this machine, and PyMySQL would send it. So PyMySQL's
 own answer stays off (``local_infile=False``: it sends nothing, and raises), and only ``send_load`` answers, with the rows of its own
@@ -86,7 +86,7 @@ class _LoadResult(MySQLResult):  # type: ignore[misc]  # PyMySQL ships no types
 
 
 COUNTED_WARNINGS: Final = 65_535
-"""What a server counts at most in its answer, and shows at most. Behind so many, one that matters may be hidden."""
+"""The most warnings that a server counts in its answer, and shows. With more, one that matters may be hidden."""
 
 
 def load(connection: Connection, statement: Statement) -> None:

@@ -17,7 +17,7 @@ _INTEGER: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 _BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _NAMED_BYTES: Final = frozenset({"uuid", "inet4", "inet6"})
-"""MariaDB's types that a binlog has as BINARY: in their own order of bytes, in which they are taken."""
+"""MariaDB's types that a binlog has as BINARY, in their own order of bytes."""
 _SPATIAL: Final = frozenset({"point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"})
 _WIRE: Final[dict[int, tuple[str, frozenset[str]]]] = {
     1: ("TINYINT", _INTEGER | {"decimal", "float", "double"}),

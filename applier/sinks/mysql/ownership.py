@@ -2,7 +2,7 @@
 
 The lock (``GET_LOCK``) is held by one session that cannot reconnect and that also runs the DDLs: while the server still executes a dead
 run's DDL, the lock is not free. If that session is lost, ``retake`` takes the lock again and makes sure that no other run has become the
-owner in between. The lock keeps honest runs apart; the epoch in the progress row is what makes it safe.
+owner in between. The lock keeps working runs apart; only the epoch in the progress row makes it safe.
 
 A run waits for the lock until another run releases it, is dead, or is taken over. If the lock is free and the heartbeat does not change,
 the owner is dead: take over at once. If the lock is held and the heartbeat is older than the lease, the owner is frozen: end its sessions,
@@ -122,7 +122,7 @@ class _StoppedHeartbeat:
         self._since_s = 0.0
 
     def is_seen(self, owner: OwnerRow | None, now_s: float) -> bool:
-        """Look once more; ``now_s`` is of our own clock, which never steps back."""
+        """Check again; ``now_s`` is of our own clock, which never steps back."""
         beat = None if owner is None else owner.owner.heartbeat_at
         if beat != self._beat:
             self._beat, self._since_s = beat, now_s

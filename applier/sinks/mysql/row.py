@@ -6,12 +6,12 @@ output then looks for what only it cannot write as it is: a quote, or the end of
 columns (CPython 3.11), 250 rows: 0.8 microseconds a row, where value by value takes 2.0.
 
 In a statement, a column with a value that needs care is written value by value, as ``literals`` does it; the others are not slowed down by
-it. In a REPLACE list a quoted DECIMAL is exact, and a bare float is a decimal literal of at most 21 positions that the server rounds
+it. In a REPLACE list a quoted DECIMAL is exact, and a bare float is a decimal literal of at most 21 digits that the server rounds
 correctly: what ``literals`` guards against beyond that are comparisons.
 
 A load and a REPLACE must store the same bytes. tests/integration/test_mysql_bulk_values.py compares them for each type of ``_LOADED`` with
 hostile values, on each server. What is not proven is not loaded: a table with another type, and rows with an unproven value, are left to
-REPLACE, which also finds the words for what is wrong. Fields and lines end with control characters, which texts hardly hold: backslashes,
+REPLACE, which also reports what is wrong. Fields and lines end with control characters, which texts hardly hold: backslashes,
 quotes and line feeds of JSON need no escape.
 """
 

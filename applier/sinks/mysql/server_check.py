@@ -2,9 +2,9 @@
 
 The number of statements about tables does not depend on the number of tables. Errors of the database come out as SQLAlchemy's.
 
-With ``consistency = "row"`` writers share a lock on the progress row and on each other's window. Two servers take the statement and give no
-such lock: TiDB's shared lock is none, and in a Galera cluster a lock is known to one node only, while transactions of others are certified
-by the rows that they change. There a late writer could commit after the progress has passed it, so such servers are refused.
+With ``consistency = "row"`` writers share a lock on the progress row and on each other's window. Two servers accept the statement without
+such a lock: TiDB's shared lock does not lock, and in a Galera cluster only one node knows a lock, while transactions of others are
+certified by the rows that they change. There a late writer could commit after the progress has passed it, so such servers are refused.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -162,7 +162,7 @@ ORDERED: Final = Useful(
 """Of a binlog, whose rows may have to be updated (``planner.ordered_rows``)."""
 BOOKKEEPING: Final = (*ROWS, "UPDATE")
 MIGRATION: Final = ("CREATE", "ALTER", "INDEX")
-"""What making the tables of the bookkeeping takes. sql/grants.sql gives more, for migrations to come."""
+"""The privileges that creating the bookkeeping's tables needs. sql/grants.sql gives more, for migrations to come."""
 LATER: Final = Useful((*MIGRATION, "DROP", "REFERENCES"), "an upgrade of the bookkeeping may need them")
 ANYWHERE: Final = TableName("", "")
 

@@ -22,7 +22,7 @@ from applier.mysql.session_variables import fixed_variables, reading_variables
 from applier.sinks.settings import BulkLoad, SinkSettings
 
 GLANCE_S = 3
-"""How long someone who looks at a page waits for each step of the answer."""
+"""How long a viewer of the page waits for each step of the answer."""
 WRITER_IDLE_S = 600
 """A frozen writer holds the progress row no longer than this. Not shorter: between two statements a shuffle may be read."""
 DAY_S = 86_400
@@ -43,7 +43,7 @@ class Purpose(Enum):
     COMPARE = "compare"
     """Reads tables of upstream or of the sink, in consistent snapshots."""
     GLANCE = "glance"
-    """Reads a little for someone who waits for it."""
+    """Short reads for a viewer who waits."""
 
 
 def open_session(settings: SinkSettings, purpose: Purpose) -> ServerSession:
@@ -78,7 +78,7 @@ def glancing(settings: SinkSettings) -> Iterator[Connection]:
 
 @contextmanager
 def _refusals(settings: SinkSettings) -> Iterator[None]:
-    """Raise what prevents a session as an error of the sink."""
+    """Raise the cause that prevents a session as an error of the sink."""
     try:
         yield
     except NoSession as failure:

@@ -1,7 +1,7 @@
 """How values, digests and ranges are written in the SQL of MySQL, MariaDB and TiDB. Pure.
 
 The digest of a row is SHA2 over its values. CRC32 would not do: it is linear, so two rows that swap a value keep the sum of their CRC32s'
-bits; and MySQL 9.7 has no MD5 any more. Values are joined with commas: numbers and times have none, other values have their length before
+bits; and MySQL 9.7 no longer has MD5. Values are joined with commas: numbers and times have none, other values have their length before
 them. CONCAT_WS skips NULLs, so a digit for each nullable column says whether it is one.
 """
 
@@ -226,7 +226,7 @@ def _is_date_pair(column: ColumnPair) -> bool:
 
 
 def _double(name: str, kind: ColumnType, column: ColumnPair) -> str:
-    """Write a FLOAT as the double that it is, with all digits; DOUBLE(10,2) without the two positions that a server would print."""
+    """Write a FLOAT as the double that it is, with all digits; DOUBLE(10,2) without the two decimals that a server would print."""
     # Servers print a column with 17 digits, and an expression with as many as fit into 22 characters: a DOUBLE stays a column.
     is_expression = kind.family is not TypeFamily.DOUBLE or bool(kind.arguments)
     value = f"{name}*1e0" if is_expression else name

@@ -117,7 +117,7 @@ class MysqlWriteSessions:
     bookkeeping: Bookkeeping
 
     def locked(self, lock: Callable[[Connection], FenceState]) -> tuple[MysqlWriteSession, FenceState]:
-        """Return a session with what ``lock`` returned on it. A kept session may have died of idleness: then a new one, once."""
+        """Return a session with what ``lock`` returned on it. A kept session may have timed out: then a new one is opened, once."""
         kept = _kept.get(_key(self.settings))
         if kept is not None:
             try:

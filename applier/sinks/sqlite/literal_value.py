@@ -1,6 +1,6 @@
 """Literals of SQLite, which store exactly a value; and MySQL's literals and implicit defaults as the file stores them.
 
-A literal DEFAULT that MySQL takes for a number, a year, a time or a date is brought to the plain form of the type. Only spellings that
+A literal DEFAULT that MySQL reads as a number, a year, a time or a date is brought to the plain form of the type. Only spellings that
 MariaDB 10.11 and MySQL 9.7 read alike and without a warning are taken; others raise ``Inexact``.
 """
 
@@ -219,7 +219,7 @@ def table_of_wire(table: TableDefinition, ddl_time: DdlTime) -> TableDefinition:
 
 
 def bring_to_wire(old: TableDefinition, columns: list[DraftColumn], ddl_time: DdlTime) -> None:
-    """Make the columns of an ALTER what the file keeps. A default that the statement does not speak of is so already."""
+    """Make the columns of an ALTER what the file keeps. A default that the statement does not mention is stored so already."""
     kept = {id(column.default) for column in old.columns}
     for column in columns:
         if id(column.definition.default) not in kept:

@@ -1,7 +1,7 @@
 """Who owns the file: an OS lock on ``<file>.lock`` in the database's directory, which ends with its process, however that ends.
 
 The lock file names its holder, and its time of modification is the heartbeat. To take over from a frozen owner, a run replaces the lock
-file by a new one: the old owner still holds a lock, but on a file that has no name any more, and finds that out at its next heartbeat.
+file by a new one: the old owner still holds a lock, but on a file without a name, and notices it at its next heartbeat.
 Until then the epoch in the database keeps it from writing.
 """
 
@@ -171,7 +171,7 @@ class FileLock:
 
 
 def _is_alive(holder: Holder) -> bool:
-    """Return whether the process is there; one of another machine (or of another container) is taken to be."""
+    """Return whether the process is there; a process of another machine (or of another container) counts as there."""
     # Process numbers mean something on one host only.
     if holder.host != socket.gethostname():
         return True

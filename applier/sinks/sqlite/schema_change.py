@@ -163,7 +163,7 @@ def change_columns(
 
 
 def _can_append(old: TableDefinition, new: TableDefinition) -> bool:
-    """SQLite appends nullable columns with a constant default in no time; others make a rebuild."""
+    """SQLite appends nullable columns with a constant default at once; others need a rebuild."""
     return (
         new.columns[: len(old.columns)] == old.columns
         and old.primary_key == new.primary_key
@@ -275,7 +275,7 @@ def _source(
 
 
 def _within_charset(convert: Conversion, before: ColumnDefinition, column: DraftColumn) -> Conversion:
-    """Refuse texts that the new character set does not certainly hold: upstream has question marks in their position, or none."""
+    """Refuse texts that the new character set does not certainly hold: upstream has question marks instead of them, or refused them."""
     families = {before.type.family, column.definition.type.family}
     charset = column.charset if column.charset in NARROW else column.definition.type.charset
     if families != {TypeFamily.CHARACTER} or charset in {"", before.type.charset}:
@@ -343,7 +343,7 @@ def apply_ddl(connection: sqlite3.Connection, ddl: DdlEvent, zone: str) -> None:
 
 
 def _refusal(error: sqlite3.Error | UnicodeError, facts: dict[str, Any]) -> Exception:
-    """Return what SQLite's refusal of a translated statement means; busy files and full disks stay what they are."""
+    """Return the meaning of SQLite's refusal of a translated statement; errors of busy files and full disks stay as they are."""
     if isinstance(error, sqlite3.IntegrityError):
         return FatalSinkError(
             "the DDL fails on the sink's rows, although it ran on upstream's", remedy=OTHER_ROWS, reason=str(error), **facts

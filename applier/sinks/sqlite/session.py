@@ -56,7 +56,7 @@ def database_path(url: str) -> Path:
 OLDEST: Final = (3, 37, 0)
 """STRICT tables came with 3.37."""
 GLANCE_S: Final = 3
-"""How long someone who looks at a page waits for a file that is busy."""
+"""How long a viewer of the page waits for a busy file."""
 WRITE_AHEAD_PATIENCE_S: Final = 50.0
 WRITE_AHEAD_PAUSE_S: Final = 0.01
 PRIMARY_CODE: Final = 0xFF

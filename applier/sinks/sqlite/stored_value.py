@@ -11,7 +11,7 @@ Conversions of stored values when a column's type changes: exactly as MySQL conv
 once per existing value (NULL is never passed), inside SQLite, as a function of the connection. What is not certain: rounding that depends
 on the server, text that is not the plain form of the new type, a value out of range.
 
-A value of a dump becomes what the stream would have brought for it, in the form in which rows are stored.
+A value of a dump becomes what the stream would have sent for it, in the form in which rows are stored.
 """
 
 import re
@@ -340,7 +340,7 @@ def _of_calendar(text: str) -> str:
 
 
 def _keeps_every_value(old: ColumnType, new: ColumnType) -> bool:
-    """Return whether every stored value of ``old`` is one of ``new`` as it is: then no value need be looked at."""
+    """Return whether every stored value of ``old`` is one of ``new`` as it is: then no value has to be checked."""
     if old.family is not new.family or old.charset != new.charset:
         return False
     match new.family:
@@ -495,7 +495,7 @@ def _plain_date(text: str) -> str:
 
 
 ValueRead: TypeAlias = Callable[[LiteralKind, bytes], Stored]
-"""ValueError (``Inexact`` too): the value is none of the column's type."""
+"""ValueError (``Inexact`` too): the value is not one of the column's type."""
 
 BINARY: Final = "binary"
 _UTC: Final = frozenset({"UTC", "+00:00", "-00:00", "Etc/UTC", "GMT"})

@@ -12,8 +12,8 @@ The server's answer decides what follows the statement:
 - Success: done. If its warnings say that it has found what it makes (IF NOT EXISTS), it stops as after a refusal.
 - A definite refusal: the statement has not run, whatever happens to its tables later. The refusal is written into the intent, and the
   replica stops. Nothing is compared then.
-- "Already so" (the table exists, …): done if it is about the existence of a schema, or everything that a DROP names is gone. All else is a
-  refusal: only the operator knows whether a table and its rows are upstream's (``applier ddl done|retry``).
+- "Already so" (the table exists, …): done if it is about the existence of a schema, or everything that a DROP names is gone. Anything else
+  is a refusal: only the operator knows whether a table and its rows are upstream's (``applier ddl done|retry``).
 - No answer (a crash, a lost connection): the tables are compared with the intent's snapshot (``comparison``). The statement ran, did not
   run, or that cannot be decided: then the operator decides (``applier ddl done|retry``).
 

@@ -245,7 +245,7 @@ def outcome_of(scratch: Scratch, ddl: DdlEvent, before: str) -> Finding:
 
 
 class _Case(NamedTuple):
-    """A statement, its tables as they were and as they are, and the scratch table to look closer."""
+    """A statement, its tables as they were and as they are, and the scratch table for details."""
 
     ddl: DdlEvent
     statement: DdlStatement
@@ -290,7 +290,7 @@ def _undecided(reason: str) -> Finding:
 
 
 def _dropped(case: _Case) -> Finding:
-    """A half-done DROP runs again: it has run only if nothing is left."""
+    """A DROP that was half done runs again: it has run only if nothing is left."""
     return RAN if has_existence(case.connection, case.statement) else NOT_RAN
 
 

@@ -4,7 +4,7 @@ The table is asked as it is before the DDL: the types of its columns, and whethe
 a column's type is allowed for values that each server converts alike (``PlainValues``). A DDL that depends on the time zone runs in the
 zone of upstream's session.
 
-PARTITION BY KEY positions rows differently: TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds
+PARTITION BY KEY distributes rows differently: TiDB takes a CRC-32 of the key, MySQL and MariaDB their own hash. So p0 of the two holds
 different rows. That matters to TRUNCATE and EXCHANGE PARTITION only; HASH, RANGE and LIST mean the same everywhere. MySQL and MariaDB
 distribute rows alike (tested on MySQL 9.7 and MariaDB 10.11 with numbers, texts, bytes and times), unless a text has a collation that only
 one of them has.
@@ -39,7 +39,7 @@ from applier.sinks.mysql.ddl.rewrite import kind_of
 
 @dataclass
 class OldTable:
-    """The first table that a DDL needs; ``name`` is None if there is none. What is not asked for costs no statement."""
+    """The first table that a DDL needs; ``name`` is None if there is none. Facts that are not asked for cost no statement."""
 
     connection: Connection
     ddl: DdlEvent

@@ -184,7 +184,7 @@ def _with_text(ddl: DdlEvent, query: str) -> DdlEvent:
 
 
 def _names(sites: tuple[Site, ...], spelled: Spellings) -> Iterator[TableName]:
-    """Spell each name as it is at its turn: a list of RENAMEs takes names and frees them."""
+    """Spell each name as it is when its RENAME runs: a list of RENAMEs takes names and frees them."""
     present = dict(spelled)
     renamed: FoldedName | None = None
     for site in sites:
@@ -205,7 +205,7 @@ NO_COLUMNS: Final[Known] = MappingProxyType({})
 
 
 def sink_statement(ddl: DdlEvent, spelled: Spellings = NOTHING, target: Target = UPSTREAM, known: Known = NO_COLUMNS) -> str:
-    """Return the statement that the sink runs; '' if it runs none, because it does without what the statement makes.
+    """Return the statement that the sink runs; '' if it runs none, because it does not need what the statement makes.
 
     ``spelled``: its names as the sink spells them, if they exist. ``target``: what the server has.
     ``known``: the columns of an existing table whose generated columns the statement changes, or to which it adds a unique index of

@@ -132,7 +132,7 @@ _BY_HAND: Final = Remedy(
 
 
 def refused(connection: Connection, intent: Intent, error: BaseException) -> SinkError:
-    """Return the server's refusal as an error of ours."""
+    """Return the server's refusal as one of our errors."""
     facts = intent.facts
     if code_of(error) == LOCK_WAIT_TIMEOUT:
         facts["blocked_by"] = blockers(connection, intent.ddl.schema) or "unknown (GRANT PROCESS shows it)"
@@ -157,7 +157,7 @@ def _changes_table(intent: Intent) -> bool:
 
 
 def _unknown_words(message: str) -> str:
-    """Say what the server does not know: it begins its answer with advice to read a manual."""
+    """Name what the server does not know: its answer begins with advice to read a manual."""
     near = _NEAR.search(message)
     return "the sink's server does not know words of the DDL" + (f": {near[1][:_MAX_SHOWN]}" if near is not None else "")
 
@@ -241,7 +241,7 @@ class Execution:
         raise RetryableSinkError("retries ended without an outcome", doing="finding out whether a DDL has run")
 
     def _require_made(self, intent: Intent) -> None:
-        """Raise if the statement has made nothing, or has found what upstream's table never had: someone has made it by hand."""
+        """Raise if the statement has made nothing, or has found what upstream's table never had: it was made by hand."""
         found = self._intents.foreign_columns(intent)
         if self._comparison.is_there(intent) or (not found and self._comparison.has_changed(intent)):
             return
@@ -322,7 +322,7 @@ class DdlRunner:
         return fence
 
     def _resume(self, intent: Intent) -> None:
-        """Take up what a dead run has built in the background: the index is there, or is built again."""
+        """Continue what a dead run was building in the background: the index is there, or is built again."""
         self._wait_until_ended(intent)
         if not self._comparison.has_run(intent, "a crash"):
             if self._background:

@@ -116,11 +116,11 @@ def _running(connection: Connection, statement: str) -> list[int]:
 
 _TIMESTAMP: Final = "timestamp"
 _NO_VARIABLES: Final = frozenset({_TIMESTAMP, SERVER_KIND})
-"""What is set otherwise, or says something of the server."""
+"""Variables that are set in another way, or that describe the server."""
 _VERSION: Final = "version"
 _SQL_MODE: Final = "sql_mode"
 _ROUNDS, _TRUNCATES = "TIME_ROUND_FRACTIONAL", "TIME_TRUNCATE_FRACTIONAL"
-"""Known to MariaDB, and to MySQL: each for what it does not do otherwise."""
+"""Modes of MariaDB, and of MySQL: each turns on what the server does not do without it."""
 _NOT_OURS: Final = frozenset({"NO_AUTO_VALUE_ON_ZERO", "ALLOW_INVALID_DATES"})
 """Modes that only upstream's session decides: numbers of a new AUTO_INCREMENT column, and which dates of old rows remain."""
 

@@ -1,9 +1,9 @@
 """Writes upstream's names into a DDL before it begins: what is unnamed gets the name that upstream gave it, foreign keys one that is free.
 
 The statement with the names is the intent's, and the ledger's. So a run that takes it up has the same names, whatever has become of the
-tables meanwhile. A check is dropped under the name that the sink's server gave it. Here is also decided whether an index that the statement
-drops, renames or hides may be missing: only if the sink does without it, as the ledger's statements say. An index that is missing otherwise
-has another name in the sink, and would stay.
+tables meanwhile. A check is dropped under the name that the sink's server gave it. This module also decides whether an index that the
+statement drops, renames or hides may be missing: only if the sink does without it, as the ledger's statements say. An index that is missing
+otherwise has another name in the sink, and would stay.
 """
 
 from collections.abc import Collection
@@ -91,7 +91,7 @@ _FOREIGN_KEYS: Final = text(
 
 
 def with_upstream_names(connection: Connection, past: PastDdls, ddl: DdlEvent, target: Target) -> DdlEvent:
-    """Return the DDL with upstream's names in its text; NeedsOperator if it is about an index that the sink should have and has not."""
+    """Return the DDL with upstream's names in its text; NeedsOperator if it is about an index that the sink should have and lacks."""
     named = _with_index_names(connection, past, with_check_names(connection, past, ddl, target), target)
     # TiDB has a set of names for each table; a MySQL upstream's are free in their schema already.
     if ddl.is_of_log or target.keeps_foreign_keys_apart or not has_foreign_keys(named.query):
