@@ -1,4 +1,4 @@
-"""Reads MySQL's DDL, as TiDB prints it: what a statement names, what it changes, and what of it a sink runs. Pure.
+"""Reads MySQL's DDL, as TiDB prints it: what a statement names, what it changes, and which part of it a sink runs. Pure.
 
 One tokenizer (``tokens``), one cursor and one parser turn a statement into a tree; every reader asks the tree. Read ``parser`` first: it
 says who asks what, and why no library does it. Then ``tree`` and, for the ledger's identities, this file. Imports ``model`` only.
@@ -36,7 +36,7 @@ def identity(ddl: DdlEvent) -> DdlIdentity:
 def same_ddl(one: DdlIdentity, other: DdlIdentity) -> bool:
     """Return whether two identities mean one DDL: the names touched count only where both statements were understood.
 
-    The names of the one may be some of the other's: an older reader missed tables in the queries of views.
+    One may name fewer than the other: an older reader missed tables in the queries of views.
     """
     # So the parser may learn new forms: what an old ledger has stored as None is still the same DDL. Names that were once understood must
     # never change otherwise: tests/data/ddl_identities.jsonl holds them.

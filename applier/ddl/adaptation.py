@@ -108,7 +108,7 @@ def is_impossible(tree: Tree, element: Element, target: Target) -> bool:
 
 
 def is_left_out(tree: Tree, node: IndexStatement, target: Target) -> bool:
-    """Return whether a CREATE INDEX makes what the server cannot have, and the sink does without."""
+    """Return whether a CREATE INDEX makes an index that the server cannot have, and the sink does not need."""
     return node.is_create and _is_impossible(tree, node.index_kind, (node.parts[0] - 1, node.options[1]), target)
 
 
@@ -118,7 +118,7 @@ def left_out(query: str, target: Target) -> list[str]:
 
 
 def refuse_inexpressible(ddl: DdlEvent, target: Target) -> None:
-    """Raise NeedsOperator if the server cannot have what the statement makes, and the sink must not do without."""
+    """Raise NeedsOperator if the server cannot have what the statement makes, and the sink needs."""
     facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
     for name, is_unique in _impossible(ddl.query, target):
         if is_unique:
@@ -132,7 +132,7 @@ def refuse_inexpressible(ddl: DdlEvent, target: Target) -> None:
 
 
 def _lacking(query: str, target: Target) -> str | None:
-    """Return what the server does not have at all, and the sink cannot do without."""
+    """Return what the server does not have at all, and the sink needs."""
     tree = parse_or_none(query)
     if tree is None:
         return None
@@ -267,7 +267,7 @@ def _vectors(tree: Tree, target: Target) -> Iterator[Edit]:
 
 
 def _column_edits(query: str, target: Target) -> Iterator[Edit]:
-    """Take out of columns what does not concern their values: who sees them without naming them, and what limits them to one SRID."""
+    """Remove the attributes of columns that do not concern their values: VISIBLE, INVISIBLE and SRID."""
     tree = None if target.has_srid and target.has_column_visibility else parse_or_none(query)
     if tree is None:
         return

@@ -5,7 +5,7 @@ The tables of MySQL and MariaDB were compared with Python's (``mysql/charset_tex
 Gives a charset that a DDL names without a collation the collation that TiDB gives it.
 
 TiDB's default for utf8mb4 is utf8mb4_bin, MariaDB's utf8mb4_general_ci, MySQL's utf8mb4_0900_ai_ci. Under these 'a' and 'A' are the same
-key: a REPLACE of the one would silently delete the other. No server lets a session change that default in general, so the text is
+key: a REPLACE of one would silently delete the other. No server lets a session change that default in general, so the text is
 completed. Only definitions are (CREATE and ALTER of tables and schemas); expressions in parentheses are left alone.
 
 Writes utf8mb4 where a DDL of TiDB says latin1. Pure.
@@ -207,7 +207,7 @@ class _Column(NamedTuple):
     is_named: bool
     """Whether it names latin1 itself."""
     is_key: bool
-    """Whether it says itself that it is unique."""
+    """Whether its own definition makes it unique."""
 
     @property
     def is_long(self) -> bool:
@@ -215,7 +215,7 @@ class _Column(NamedTuple):
 
 
 class _TooLong:
-    """Finds what is too long in utf8mb4. ``kept``: the positions of columns that stay latin1; ``edits``: what that takes, and cut parts."""
+    """Finds what is too long in utf8mb4. ``kept``: the positions of columns that stay latin1; ``edits``: for them and for cut parts."""
 
     def __init__(self, query: str) -> None:
         self.kept, self.edits = list[tuple[int, int]](), list[Edit]()

@@ -1,13 +1,14 @@
-"""What becomes of each clause of a DDL that TiDB ignores, or that only TiDB knows: one table. ``docs/ddl_clauses.md`` shows it to readers.
+"""The table of clauses that TiDB ignores, or that only TiDB knows: what the sink gets of each. ``docs/ddl_clauses.md`` shows it to readers.
 
-TiDB takes MySQL's whole syntax and does not act on a part of it. A sink that acts has another table than upstream: on an engine without
-transactions, with a check that refuses upstream's rows, with a lock mode that the server refuses. So what TiDB ignores the sink does not
-get. Sources: TiDB manual ("MySQL Compatibility", "CREATE TABLE", "ALTER TABLE", "Constraints", "Partitioning") and open_protocol.md 2.12.
+TiDB accepts MySQL's whole syntax, and ignores a part of it. A sink that acts has another table than upstream: on an engine without
+transactions, with a check that refuses upstream's rows, with a lock mode that the server refuses. So the sink does not get what TiDB
+ignores. Sources: TiDB manual ("MySQL Compatibility", "CREATE TABLE", "ALTER TABLE", "Constraints", "Partitioning") and open_protocol.md
+2.12.
 
 Finds the clauses of ``clause.py`` in the tokens of a statement: where each begins and ends, and what happens to it. Pure.
 
 Words count as clauses only where one may stand: names, strings, comments, types and expressions are stepped over. It goes by positions, and
-not with a cursor: what it yields are positions to edit, and a clause that is none after all must cost nothing.
+not with a cursor: what it yields are positions to edit, and a wrong guess must cost nothing.
 
 Rewrites the clauses of a definition: what upstream ignored does not reach the sink, every other byte stays. Pure.
 
@@ -252,7 +253,7 @@ class ClauseReader:
         return self._words[at] if 0 <= at < len(self._words) else ""
 
     def sees(self, at: int, *words: str) -> bool:
-        """Return whether ``words`` stand at ``at``."""
+        """Return whether ``words`` begin at ``at``."""
         return all(self.word(at + n) == word for n, word in enumerate(words))
 
     def closing(self, at: int) -> int:
@@ -270,7 +271,7 @@ class ClauseReader:
         return [span for span in [*spans, (begin, last)] if span[0] <= span[1]]
 
     def marks(self, place: ClauseScope, first: int, last: int, *, alters: bool = False) -> Iterator[Mark]:
-        """Read the clauses of ``place`` between ``first`` and ``last``; what is none is stepped over. ``alters``: in ALTER TABLE."""
+        """Read the clauses of ``place`` between ``first`` and ``last``; other tokens are skipped. ``alters``: in ALTER TABLE."""
         at = first
         while at <= last:
             found = self.clause(place, at, last)
@@ -282,7 +283,7 @@ class ClauseReader:
                 at = self.closing(at) + 1 if self.word(at) == "(" else at + 1
 
     def option(self, at: int, last: int) -> tuple[ClauseScope, int] | None:
-        """Return the position and the last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None: none does."""
+        """Return position and last token of the option of ALTER TABLE, or of the table, that begins at ``at``; None if none does."""
         for place in (ClauseScope.ALTER, ClauseScope.TABLE):
             found = self.clause(place, at, last)
             if found is not None:

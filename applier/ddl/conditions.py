@@ -1,10 +1,10 @@
 """Resolves IF [NOT] EXISTS in ALTER TABLE clause by clause, against what the table has. Pure.
 
 MySQL does not know these words. Without them it refuses the whole statement for one clause that has nothing to do; and with them a server
-says of the whole statement only that something was there already.
+reports only that some object of the statement existed.
 
-Only a new non-unique index may be built in the background: it changes no row and refuses none, so no row has to wait for it. A column is in
-the next row, and a unique index decides which rows a REPLACE meets.
+Only a new non-unique index may be built in the background: it changes no row and refuses none, so no row has to wait for it. The next row
+needs a column, and a unique index decides which rows a REPLACE meets.
 """
 
 from collections.abc import Iterator

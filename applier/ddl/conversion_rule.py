@@ -1,9 +1,9 @@
 """The table of conversions: what becomes of the values in old rows when a column gets another type. Pure; every sink asks it.
 
 Upstream has converted its rows by its own rules, and the new values are not in the stream. So a sink may convert a value only where every
-server of the family makes the same of it. Tried with TiDB's source, MySQL 9.7 and MariaDB 10.11: they disagree on fractions (rounded or
+server of the family converts it alike. Tried with TiDB's source, MySQL 9.7 and MariaDB 10.11: they disagree on fractions (rounded or
 cut), on text that is not the plain form of the new type, on the spelling of floats and of JSON. Where a type becomes smaller, upstream's
-sql_mode decides whether a value is cut or refused: so a value that does not fit is not known either.
+sql_mode decides whether a value is cut or refused: so the result for a value that does not fit is not known either.
 """
 
 from collections.abc import Callable, Mapping
@@ -226,4 +226,4 @@ CONVERSIONS: Final[Mapping[tuple[TypeFamily, TypeFamily], _Entry]] = MappingProx
         (_F.VECTOR, _F.CHARACTER): _plain(PlainValues.AS_SENT),
     }
 )
-"""What is not here depends on the server."""
+"""Everything else depends on the server."""

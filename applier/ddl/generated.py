@@ -117,7 +117,7 @@ def unknown_values(query: str, target: Target, known: Known) -> str:
 
 
 def after_statement(tree: Tree, known: Known) -> Known:
-    """Return the columns of a table after a statement; names that it takes away are among them."""
+    """Return the columns of a table after a statement, including dropped and renamed ones."""
     after = dict(known)
     for clause in tree.node.clauses if isinstance(tree.node, AlterTableStatement) else ():
         if clause.kind is ClauseKind.RENAME_COLUMN and clause.name and clause.new_name and clause.name.text.casefold() in known:
@@ -222,7 +222,7 @@ class _Table:
         return _types(self._after)
 
     def _plain(self, column: DefinedColumn) -> Iterator[Edit]:
-        """Take away the clause, and write it into the comment."""
+        """Remove the clause, and write it into the comment."""
         tokens, (first, last) = self._tree.tokens, column.generation or column.span
         mark, own = _MARK.format(column.expression), ""
         if column.comment is not None and column.comment.kind == "string":

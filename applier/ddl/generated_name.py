@@ -18,7 +18,7 @@ Upstream's TiDB keeps the names of foreign keys apart by table; MySQL and MariaD
 another table has gets a number here (``fk_1#2``), which stays with the key when its table is renamed. And both servers rename ``t_ibfk_1``
 with its table, which TiDB does not.
 
-``TableHistory``: the sink does without some indexes (``adaptation.py``), and forgets the numbers of foreign keys that were dropped. The
+``TableHistory``: the sink lacks some indexes (``adaptation.py``), and does not keep the numbers of dropped foreign keys. The
 ledger holds every statement, so it knows both. A table that came with a dump has a history without its beginning.
 """
 
@@ -63,8 +63,8 @@ Columns = tuple[str, ...]
 class TableNames:
     """What a table has upstream before a statement.
 
-    ``indexes``: the whole columns of each index, up to the first part that is none, all casefolded. ``foreign_keys``: how many it has ever
-    had.
+    ``indexes``: the whole columns of each index, up to the first part that is not a whole column, all casefolded. ``foreign_keys``: how
+    many it has ever had.
     """
 
     indexes: Mapping[str, Columns] = field(default_factory=dict)
@@ -466,7 +466,7 @@ def with_free_names(query: str, table: str, own: Collection[str], others: Collec
 
 
 def _is_same(wanted: str, name: str, table: str) -> bool:
-    """Return whether ``name`` is what the sink calls the key ``wanted``, although it has another name."""
+    """Return whether ``name`` is the sink's other name of the key ``wanted``."""
     numbered, of_table = _NUMBERED.fullmatch(name), _OF_TABLE.fullmatch(wanted)
     after_rename = "" if of_table is None else table + of_table["number"]
     folded = name.casefold()
@@ -500,7 +500,7 @@ def _dropped(tree: Tree) -> Iterator[Token]:
 
 
 class PastDdl(NamedTuple):
-    """A statement that upstream has run; ``is_skipped``: the sink has not; ``is_open``: the sink is still at it."""
+    """A statement that upstream has run; ``is_skipped``: the sink has not; ``is_open``: the sink still runs it."""
 
     ddl: DdlEvent
     touches: frozenset[FoldedName] | None
@@ -510,7 +510,7 @@ class PastDdl(NamedTuple):
 
 @dataclass(slots=True)
 class TableHistory:
-    """``left_out``: the indexes that upstream has and the sink does without; ``indexes``: all that are known; names casefolded."""
+    """``left_out``: the indexes that upstream has and the sink lacks; ``indexes``: all that are known; names casefolded."""
 
     indexes: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
@@ -639,7 +639,7 @@ def _drop(history: TableHistory, name: str) -> None:
 
 
 def _added(tree: Tree, past: PastDdl, target: Target) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each index that the statement makes, and whether the sink does without it."""
+    """Yield the name of each index that the statement makes, and whether the sink lacks it."""
     # TiDB reads FULLTEXT and makes such an index where it can, and the sink gets it by a statement of its own type only.
     has_fulltext = past.ddl.is_of_log or past.ddl.ddl_type == ADD_FULLTEXT_INDEX
     match tree.node:

@@ -131,14 +131,14 @@ _HINTS: Final = frozenset({"USE", "FORCE", "IGNORE"})
 _AFTER_FACTOR: Final = _CLAUSES | _JOINS | _CONDITIONS | _HINTS | {*_OPERATORS, "AS", "PARTITION", "FROM", "WITH", "SELECT", "SET"}
 """What may follow a table and is not an alias."""
 _MISPLACED: Final = frozenset({"SELECT", "FROM", "JOIN", "STRAIGHT_JOIN", "TABLE"})
-"""They do not be in an expression. FROM does, in the parenthesis of a function: TRIM('x' FROM a)."""
+"""They cannot be in an expression. FROM can, in the parenthesis of a function: TRIM('x' FROM a)."""
 
 
 class QueryTables:
     """The positions where a query names tables, in the order of the text.
 
-    ``parts``: the names that it gives to queries of its own. ``words``: names after a FROM that are not tables; the first readers took
-    them for some, and identities of that time have them.
+    ``parts``: the names that it gives to queries of its own. ``words``: names after a FROM that are not tables; earlier versions read
+    them as tables, and stored identities have them.
     """
 
     def __init__(self, query: Cursor, default_schema: str, *, is_list: bool = False) -> None:

@@ -1,9 +1,9 @@
 """How a DDL converts the values in old rows, where servers differ: questions for a sink to answer. Pure.
 
-Upstream has made something of its rows, and the stream does not say what. So a sink asks its rows whether the question matters, before
+Upstream has converted its rows, and the stream does not say how. So a sink asks its rows whether the question matters, before
 anything has changed: a column without values, or with plain ones, is converted; anything else stops.
 
-Finds what a DDL gives to existing rows that only the server knows on which it runs: numbers, and what a default computes. Pure.
+Finds values that a DDL gives to existing rows and that depend on the server: numbers, and what a default computes. Pure.
 
 A default may ask for random values, the user, a variable, the modes or the language of its session, or how many digits a division has.
 So what it computes counts as upstream's only if it is on the list of portable expressions.
@@ -151,7 +151,7 @@ def _of_converted(tree: Tree, clause: AlterClause, columns: Mapping[str, OldColu
 
 
 def _of_type(old: OldColumn, new: ColumnType, charset: str) -> Iterator[Question]:
-    """Ask what the values of another type become. ``charset``: as the statement names it."""
+    """Ask how the values of another type are converted. ``charset``: as the statement names it."""
     rule = conversion_rule(old.type, new)
     if charset in NARROW and old.type.family is new.family is TypeFamily.CHARACTER:
         new, rule = replace(new, charset=charset), ConversionRule(Certainty.SERVER, PlainValues.IN_CHARSET)
@@ -194,7 +194,7 @@ _OPTIONS: Final = frozenset({"COLUMN_FORMAT", "STORAGE", "SET"})
 
 
 def own_values(query: str, columns: Callable[[], Columns]) -> str:
-    """Return which column gets such values; '' if none does. ``columns``: asks for the table's columns before the DDL."""
+    """Return the column that gets such values; '' if there is none. ``columns``: asks for the table's columns before the DDL."""
     tree = parse_or_none(query)
     return "" if tree is None else next(_columns(tree, columns), "")
 
@@ -211,7 +211,7 @@ def _columns(tree: Tree, columns: Callable[[], Columns]) -> Iterator[str]:
 
 
 def _is_computed(tree: Tree, element: Element, name: str, columns: Callable[[], Columns]) -> bool:
-    """Return whether the default of an added column computes what another server may compute otherwise."""
+    """Return whether the default of an added column computes what another server may compute differently."""
     at = _place_of_default(tree, element)
     if at is None:
         return False

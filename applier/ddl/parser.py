@@ -169,7 +169,7 @@ def read_clauses(cursor: Cursor) -> tuple[tuple[AlterClause, ...], bool]:
 
 
 def _read_clause(part: Cursor) -> AlterClause | None:
-    """Read one clause; None if it names a table and cannot be read. Others that are not as they should be are of kind OTHER."""
+    """Read one clause; None if it names a table and cannot be read. Other malformed clauses are of kind OTHER."""
     span, head = (part.at, part.last), part.keyword()
     try:
         read = _READERS.get(head)

@@ -1,4 +1,4 @@
-"""What happens to a DDL of each type: the operator's policy, and ours where there is none.
+"""What happens to a DDL of each type: the operator's policy, or the default.
 
 Names of the DDL types: TiDB's ActionType codes in snake case, as policies and messages call them (open_protocol.md 2.12).
 """

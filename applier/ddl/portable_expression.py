@@ -52,7 +52,7 @@ _TEXT_FAMILIES: Final = (
     TypeFamily.SET,
 )
 COMPUTED: Final = ColumnType(base="varchar")
-"""Represents values that are no column's."""
+"""Represents values that are not a column's."""
 ARITHMETIC: Final[Mapping[type[exp.Expr], str]] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 COMPARISON: Final[Mapping[type[exp.Expr], str]] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.NullSafeEQ: "IS",
@@ -223,5 +223,5 @@ def _is_exact_number(sources: frozenset[ColumnType], column: ColumnType) -> bool
 
 
 def is_plain(sources: frozenset[ColumnType]) -> bool:
-    """Return whether a number is a column's own, and no result of arithmetic."""
+    """Return whether a number is a column's value, and not a result of arithmetic."""
     return bool(sources) and all(source.family is TypeFamily.INTEGER for source in sources)

@@ -1,4 +1,4 @@
-"""Takes from a statement what is about how it ran upstream: waits for locks, ONLINE, the account of a view. Pure."""
+"""Removes the words of a statement that are about how it ran upstream: waits for locks, ONLINE, the account of a view. Pure."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

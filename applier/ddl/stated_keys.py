@@ -1,6 +1,6 @@
 """The foreign keys that upstream's statements have made: for sinks whose tables have none. Pure.
 
-A key that cannot be followed stays: it is better to name one that was dropped than to miss one.
+A key whose state is not certain stays: a dropped key that is named does less harm than a missed one.
 
 The unique and primary keys that a statement makes, where its text names their columns.
 
@@ -48,7 +48,7 @@ class StatedKeys:
             self.add(ddl)
 
     def all(self) -> list[StatedKey]:
-        """Return them all."""
+        """Return all of them."""
         return [key for keys in self._keys.values() for key in keys]
 
     def add(self, ddl: DdlEvent) -> bool:

@@ -348,7 +348,7 @@ def _generated(cursor: Cursor, definition: ColumnDefinition) -> ColumnDefinition
 
 
 def _ignored_option(cursor: Cursor) -> None:
-    """Take an option that changes no value: who checks, numbers or describes rows is upstream."""
+    """Take an option that changes no value: upstream checks, numbers and describes rows."""
     if cursor.accept("REFERENCES"):
         skip_references(cursor)
     elif cursor.accept_any("COMMENT", "COLLATE", "COLUMN_FORMAT", "STORAGE", "SRID", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"):

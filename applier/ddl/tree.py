@@ -274,7 +274,7 @@ def quoted_name(name: str) -> str:
 
 
 def list_edits(text: str, tokens: Sequence[Token], items: Sequence[Span], marks: Iterable[Mark]) -> Iterator[Edit]:
-    """Edit a list with commas between its items. An item that goes as a whole takes one comma with it, so that the list stays one."""
+    """Edit a list with commas between its items. An item that is removed takes one comma with it, so that the list stays valid."""
     fates = list(_with_marks(items, marks))
     # Commas: an item that goes takes the one before it, and the first items take the next one, until one has stayed.
     last_that_stays = max((index for index, item in enumerate(fates) if item.whole is not Action.DROP), default=-1)
@@ -344,7 +344,7 @@ def _mark_edit(text: str, tokens: Sequence[Token], mark: Mark, before: str = "",
 
 
 def _spaced(text: str, tokens: Sequence[Token], at: int, *, is_first: bool) -> str:
-    """Return a token with a blank before it, but none inside of a number: 0.5 is three tokens."""
+    """Return a token with a blank before it, but not inside of a number: 0.5 is three tokens."""
     is_inside = tokens[at].start == tokens[at - 1].end and "." in {tokens[at].kind, tokens[at - 1].kind}
     return ("" if is_first or is_inside else " ") + text[tokens[at].start : tokens[at].end]
 

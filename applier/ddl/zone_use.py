@@ -1,6 +1,6 @@
-"""Finds what a DDL means otherwise in another time zone: the zone of the session in which it ran upstream decides then. Pure.
+"""Finds the parts of a DDL whose meaning depends on the time zone of the session in which it ran upstream. Pure.
 
-TIMESTAMP columns resume points in time; a literal or another type is the time that a session sees. So a DDL needs the zone where it makes
+TIMESTAMP columns hold points in time; a literal or another type is the time that a session sees. So a DDL needs the zone where it makes
 one of the other. What is not known to be independent counts as dependent: functions, definitions and statements that are not understood.
 
 Nothing here is about later rows: those come with their values. So a CREATE TABLE needs the zone for literals of TIMESTAMPs and bounds
@@ -80,7 +80,7 @@ _BEFORE_PARENTHESIS: Final = frozenset(
         "VALUES",
     }
 )
-"""Words of partitions and of expressions that stand before a parenthesis and are no functions."""
+"""Words of partitions and of expressions that come before a parenthesis and are not functions."""
 _NOW: Final = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP", "NOW", "CURDATE", "CURTIME"})
 _OF_TIME: Final = frozenset({"TIMESTAMP", "DATETIME", "DATE", "TIME", "UNIX_TIMESTAMP", "FROM_UNIXTIME", "SYSDATE", *_NOW})
 _TYPES_OF_ROWS: Final = (ClauseKind.MODIFY, ClauseKind.CHANGE)
@@ -98,7 +98,7 @@ class ZoneUse(NamedTuple):
 
 
 def zone_uses(query: str, types: Types = None) -> list[ZoneUse]:
-    """Return what of a DDL depends on the zone of its session. ``types``: of its table's columns; without them, what may depend."""
+    """Return the parts of a DDL that depend on its session's zone. ``types``: of its table; without them, what may depend."""
     tree = parse_or_none(query)
     if tree is None:
         return [ZoneUse("a statement that the applier does not understand")] if _speaks_of_time(query) else []

@@ -1,4 +1,4 @@
-"""Which value of an image goes to which column of the sink's table.
+"""Matches the values of an image with the columns of the sink's table.
 
 The sink's catalogue decides, never the flags of the wire alone: they may be stale (open_protocol.md 2.5). Nor does the previous row: a
 column may be present or absent in rows around its DDL (DESIGN.md 9). Names match without regard to case, as in TiDB. Generated columns
@@ -109,7 +109,7 @@ def reported_key(shape: Shape) -> tuple[str, ...] | None:
 
 
 def with_bytes_of_sink(shape: Shape, description: TableDescription) -> Shape:
-    """Let a column's values be bytes where the sink's column holds bytes and stale flags deny it, so that the image is read as bytes.
+    """Treat a column's values as bytes where the sink's column holds bytes and stale flags deny it, so that the image is read as bytes.
 
     The producer escapes a value by the column's type, not by the flag that it sends (open_protocol.md 2.5, ticdc's flag cache).
     """

@@ -52,7 +52,7 @@ KeyReaders: TypeAlias = Callable[[Origin], KeyReader]
 """Origin of a rekeyed table -> how to find the key of its rows."""
 
 OnBadKey: TypeAlias = Callable[[RowPosition, ApplierError], None]
-"""Takes a row whose key cannot be read from its image out of the plan, or raises the error."""
+"""Removes a row whose key cannot be read from its image from the plan, or raises the error."""
 
 
 class RowOrder(NamedTuple):
@@ -171,7 +171,7 @@ class Compaction:
         final.feed(rows, keys, origin)
 
     def _take_parts(self, table: FoldedName, rows: RowsOfTable) -> RowsOfTable:
-        """Keep the partial rows aside and return the others. A delete is whole by its key, and a marker has no columns."""
+        """Set the partial rows aside and return the others. A delete is whole by its key, and a marker has no columns."""
         columns = [
             self._columns.get(number) if kind and image != MARKER_IMAGE else None
             for number, kind, image in zip(rows.origin, rows.chunk.kind, rows.chunk.image, strict=True)

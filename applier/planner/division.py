@@ -97,7 +97,7 @@ def sliced(packed: PackedChunk, bounds: Sequence[Ts]) -> Iterator[tuple[int, Pac
 
 
 ORDERED_BUCKET: Final = 0
-"""Where all rows meet that are written in order."""
+"""The bucket of all rows that are written in order."""
 
 
 class KeyedRows(Protocol):
@@ -120,7 +120,7 @@ class KeyedRows(Protocol):
 
 
 def sink_key_of(tables: Sequence[KeyedRows], description: TableDescription) -> tuple[str, ...] | None:
-    """Return the sink's key that must identify the rows of one table, or None if the handle key of its events will do.
+    """Return the sink's key that must identify the rows of one table, or None if the handle key of its events is enough.
 
     ``tables`` are the reports of this one table in a segment. A handle key that is not a unique key of the sink's table is accepted
     only if that table has no unique key; the same holds for events without one, which a column selector may exclude: then a unique key that

@@ -168,7 +168,7 @@ STOP: Final = QuarantinePolicy()
 
 @dataclass(slots=True)
 class RejectedRows:
-    """Takes rows that cannot be written out of one bucket. ``decode_key`` reads packed keys."""
+    """Removes rows that cannot be written from one bucket. ``decode_key`` reads packed keys."""
 
     policy: QuarantinePolicy
     decode_key: Decode
@@ -216,7 +216,7 @@ class PlannedRows:
     key: tuple[str, ...] | None
     rejected: RejectedRows
     dropped: set[int] = field(default_factory=set)
-    """Rows that were taken out: they are not written."""
+    """Rows that were removed: they are not written."""
 
     def origin(self, row: int) -> Origin:
         """Return where a row comes from."""
@@ -231,7 +231,7 @@ class PlannedRows:
         return self.final.position(row, self.origins)
 
     def refuse(self, row: int, cause: Exception) -> None:
-        """Quarantine a row that cannot be rendered, or raise why, with its position."""
+        """Quarantine a row that cannot be rendered, or raise the reason, with its position."""
         position = self.position(row)
         error = with_position(cause, position.facts)
         error.__cause__ = cause

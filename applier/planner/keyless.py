@@ -1,11 +1,11 @@
 """Tables without a key, under ``keyless = "best_effort"``: their rows are a multiset, and a deleted row is found by all of its columns.
 
-No version supersedes another: each row event adds one row of its image or takes one away, and only the difference is written. What adds
-and takes away the same image in one segment cancels out, so each image is either deleted or inserted, and all deletes may come first.
+No version supersedes another: each row event adds one row of its image or removes one, and only the difference is written. Adding
+and removing the same image in one segment cancels out, so each image is either deleted or inserted, and all deletes may come first.
 
 Equal rows of one commit_ts may be real, or one row that the producer has sent again. No number on the wire says which. A producer that goes
 back sends everything again from there, in the same order (open_protocol.md 3.8). So rows are counted per run, which is what a producer has
-sent between two points where it went back, and the greatest count holds: a run may have been cut short, and none has too many.
+sent between two points where it went back, and the greatest count holds: a run may lack rows, and none has too many.
 
 What is counted are events, an update with both of its rows. Equal events are in one partition whatever the dispatcher is, unless the number
 of partitions changes: then they were sent again into another one, or sent on both sides of the change, and nothing tells which. The halves
@@ -19,8 +19,8 @@ A run of one stream ends
 * at a row that was there before and is older than the one before it: what one node sends of one table is in the order of commit_ts.
   But not for a commit that comes again before the rows between: ``TableRuns``.
 
-A producer that repeats one transaction of a partition at once, before any promise, shows none of this; under ``columns`` that is nothing
-rare, since a partition has few rows of a table. But what it repeats begins with the transaction's first row. So equal rows are real
+A producer that repeats one transaction of a partition at once, before any promise, shows none of this; under ``columns`` that is
+common, since a partition has few rows of a table. But what it repeats begins with the transaction's first row. So equal rows are real
 
 * in one record, which is sent by one run;
 * in several, if the first row of their commit came once, or all of the commit in each of several runs alike. Records that are equal do not
@@ -95,7 +95,7 @@ ALL_REAL: Final = EqualRowsRule(EqualRows.ALL)
 
 
 class AmbiguousRows(NeedsOperator):
-    """Equal rows may be one row that was sent again, and no one has said so."""
+    """Equal rows may be one row that was sent again, and the operator has not decided."""
 
     @classmethod
     def of(cls, position: Mapping[str, Any], **facts: Any) -> "AmbiguousRows":
@@ -214,7 +214,7 @@ class TableRuns:
         return has_returned or (repeats_from(self._promised, commit_ts) and not repeats_from(run.promised, commit_ts))
 
     def _lacks_rows(self, commit_ts: int) -> bool:
-        """Whether rows between where the producer went back and a commit have not come again, so that another node sends it."""
+        """Whether rows between the producer's return and a commit have not come again: then another node sends the commit."""
         # Rows that the operator calls real are not doubted.
         if None in self._returning:
             return False
@@ -284,7 +284,7 @@ def counted_rows(
     repeats: Repeats,
     equal_rows: EqualRows = EqualRows.ALL,
 ) -> dict[Event, list[int]]:
-    """Return the rows that count, of each kind of equal ones together. AmbiguousRows where that cannot be told."""
+    """Return the rows that count, of each kind of equal ones together. AmbiguousRows where that is not certain."""
     # Tables of upstream that are routed into one are sent, and sent again, each for itself.
     by_table: dict[FoldedName, dict[int, Image]] = defaultdict(dict)
     for row, image in images.items():

@@ -49,7 +49,7 @@ class KeyLink(NamedTuple):
 
 
 class KeyGroups:
-    """The foreign keys of a sink. Keys both of whose tables the operator accepts count as keys without an action."""
+    """The foreign keys of a sink. A key counts as one without an action if the operator accepts both of its tables."""
 
     def __init__(self, links: Iterable[KeyLink], accept: Acceptance) -> None:
         self.links = tuple(links)
@@ -78,7 +78,7 @@ class KeyGroups:
         return self._groups.get(table, frozenset())
 
     def acting(self, group: frozenset[FoldedName]) -> list[KeyLink]:
-        """Return the keys of a group that act, in a fixed order."""
+        """Return the keys of a group that have actions, in a fixed order."""
         return sorted(link for link in self._acting if link.child in group)
 
     def links_of(self, tables: Iterable[FoldedName]) -> list[KeyLink]:

@@ -34,7 +34,7 @@ class MergedRow(NamedTuple):
 
 
 Refuse: TypeAlias = Callable[[Sequence[RejectedEvent], Sequence[str], ApplierError], None]
-"""Takes a row that cannot be written out, or raises why. It gets the row's events, the last one first, and the columns of its key."""
+"""Removes a row that cannot be written, or raises the reason. It gets the row's events, the last one first, and the columns of its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +246,7 @@ class PartialPlan:
         return MOST_LARGE_READ if is_large else MOST_READ
 
     def _lay(self, how: MergedRows, key: Key, base: int | None, parts: Sequence[Part]) -> None:
-        """Lay the parts of one key over its base, and decide how the row is written."""
+        """Apply the parts of one key to its base, and decide how the row is written."""
         final = self._whole.final
         layers = [(self._whole.of(part.final), part.row) for part in parts]
         is_new = base is not None and final.kind[base] == RowKind.DELETE
@@ -289,7 +289,7 @@ class PartialPlan:
         return render(key, rows.final.image[row])
 
     def _refuse(self, layers: Sequence[tuple[PlannedRows, int]], number: int, error: Exception) -> None:
-        """Quarantine the row whose image is at fault, and with it all that it consists of: none may be lost, or raise why."""
+        """Quarantine the row whose image is at fault, and with it all of its events: none may be lost. Or raise the reason."""
         rows, row = layers[number]
         rows.refuse(row, error)
         message = "another part of the row cannot be written"

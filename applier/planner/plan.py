@@ -1,9 +1,9 @@
 """Planning one bucket of some segments: cached chunks in, whole statements out.
 
 Per table: the last version of each key; DELETEs for the keys that are gone; then loads and REPLACEs for the rest. ``Statement.phase`` puts
-all deletes of a segment before its first REPLACE, so two spellings of a key under a ``_ci`` collation, two keys here, end right.
-Why any order is right among deletes and among REPLACEs: the final rows satisfy all unique constraints at the window's end, and a stale
-row of the sink that a REPLACE collides with has changed inside the window, so that its own final state is written too.
+all deletes of a segment before its first REPLACE, so two spellings of a key under a ``_ci`` collation, two keys here, end in the right
+state. Why any order is right among deletes and among REPLACEs: the final rows satisfy all unique constraints at the window's end, and a
+stale row of the sink that a REPLACE collides with has changed inside the window, so that its own final state is written too.
 
 A row's text is made in one of three ways, each for the rows that the one before it leaves: lines of a bulk load, REPLACEs rendered many
 rows at a time, and row by row. If a statement must know its rows (``policy.trace_rows``), they are rendered row by row.
@@ -11,7 +11,7 @@ rows at a time, and row by row. If a statement must know its rows (``policy.trac
 Placeholders are final rows that hold their handle key only; their whole rows are read from upstream. Compaction comes first, so no
 superseded placeholder and no delete is looked up. The rows are read at the end of the segment. That is the version of each row's own last
 event: a later change at or below the segment's end would be in the segment, and would be its last. An event filter may exclude that change:
-so a row that is gone by then is read at its own commit.
+so a row that no longer exists then is read at its own commit.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -151,7 +151,7 @@ class TablePlan:
         return tuple(self._spelling(name) for name in self._rows.key or key_names(self._rows.origin(row).shape))
 
     def _spelling(self, name: str) -> str:
-        """Return the sink's spelling; a column that it lacks is reported with the first row that needs it."""
+        """Return the sink's spelling; a missing column is reported with the first row that needs it."""
         return next((column.name for column in self._description.columns if column.name.casefold() == name.casefold()), name)
 
     def _replaces(self, chosen: Sequence[int]) -> Iterator[Statement]:

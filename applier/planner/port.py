@@ -99,7 +99,7 @@ class RowLookup(Protocol):
         """Yield the rows that have these handle keys (values in the order of ``shape.handle_key``), some at a time, in any order.
 
         A key without a row is in no part. Values come as on the wire. Called in preparing tasks, once per table, shape and segment, for
-        final rows only; it may be repeated. What may pass is retried here. NeedsOperator: the timestamp is too old for upstream, or the
+        final rows only; it may be repeated. Transient errors are retried here. NeedsOperator: the timestamp is too old for upstream, or the
         table is not there; SourceError: upstream does not answer (kind "unreachable"), or refuses access; ConfigError: wrong address.
         """
         ...
@@ -112,8 +112,8 @@ class RowDecoder(Protocol):
     def keeps_order(self) -> bool:
         """Whether the rows of one commit_ts come in one stream, in the order in which their transaction changed them.
 
-        Then versions of a row are compared by commit_ts, offset and index. Else its transaction may come in any order, and says of a row at
-        most that it was deleted and then written: the delete comes first.
+        Then versions of a row are compared by commit_ts, offset and index. Else its transaction may come in any order, and tells about a
+        row at most that it was deleted and then written: the delete comes first.
         """
         ...
 
@@ -290,8 +290,8 @@ class Statement(NamedTuple):
     deletes_exactly: bool = False
     """Whether it must delete exactly ``rows`` rows. A DELETE by key may find fewer: one segment may insert and delete a row."""
     present: int = 0
-    """Of a DELETE by key: how many of its rows upstream had when the segment began: the segment has no changes of them before the
-    delete."""
+    """Of a DELETE by key: how many of its rows upstream had when the segment began, because the segment does not change them
+    before the delete."""
     checks_keys: bool = False
     """Whether the database checks foreign keys and executes their actions."""
 

@@ -1,7 +1,7 @@
 """Rows of one table to literal texts, row by row: the exact way, which knows for each row why it cannot be written.
 
-What most rows take is ``GroupRenderer``. This way is for keys, for rows that the other one leaves, and where a statement must know
-its rows. What a shape needs is worked out once, not per row.
+What most rows take is ``GroupRenderer``. This way is for keys, for rows that the other one does not render, and where a statement must know
+its rows. What a shape needs is computed once, not per row.
 """
 
 from collections import deque
@@ -202,7 +202,7 @@ GROUP_BYTES: Final = 256 * 1024
 
 Columns: TypeAlias = Sequence[Sequence[Value]]
 RowsTextOf: TypeAlias = Callable[[Sequence[WireColumn]], RowsText | None]
-"""Columns of the sink -> how rows of them are rendered; None: not this way."""
+"""Columns of the sink -> how rows of them are rendered; None: this way cannot."""
 
 
 class _ShapeRenderer(NamedTuple):
@@ -241,7 +241,7 @@ class GroupRenderer:
 
 
 class Renderers:
-    """The ways to render rows of some tables. They serve all segments of a pass: what a table or a shape needs is worked out once."""
+    """The ways to render rows of some tables. They serve all segments of a pass: what a table or a shape needs is computed once."""
 
     def __init__(self, decoder: RowDecoder, dialect: Dialect, *, bulk: bool) -> None:
         self._decoder, self._dialect = decoder, dialect

@@ -7,7 +7,7 @@ Upstream is TiDB. It has no triggers, and its tables always have transactions: t
 the keys that the format tells (``KnownKeys``). Open Protocol names the members of unique indexes, without their grouping. Other formats
 name none: then upstream's statements, or upstream itself, must explain each unique index of the sink. Collations are not on the wire. So a
 column of a unique index must keep every two texts apart. One exception is PAD SPACE, which TiDB's own ``utf8mb4_bin`` has too; every other
-one needs upstream's own statement (``Evidence``).
+exception needs upstream's own statement (``Evidence``).
 
 Foreign keys are not compared. Writers switch ``foreign_key_checks`` off (SQLite: ``PRAGMA foreign_keys``). Then neither DELETE nor REPLACE
 fires an action, of keys of this table or of keys that reference it (tested on each server). Upstream sends the rows of its own cascades as
@@ -346,9 +346,9 @@ class Evidence:
         return made[-1:] == [DdlKind.CREATE_VIEW]
 
     def has_left(self, table: FoldedName, there: FoldedName) -> bool:
-        """Return whether the sink's table ``there`` has still the definition of upstream's ``table``, which is skipped.
+        """Return whether the sink's table ``there`` still has the definition of upstream's ``table``, which is skipped.
 
-        So it is after a RENAME out of the selection, until a statement about either name, of the one or the other kind.
+        That holds after a RENAME out of the selection, until a statement about either name.
         """
         names = {table, there}
         about = {id(ddl): ddl for name in names for one in (name, name.schema_name) for ddl in self._by_name.get(one, ())}
@@ -376,7 +376,7 @@ def _with_defaults(ddl: DdlEvent) -> str:
 
 
 def _given(statement: DdlStatement) -> set[FoldedName]:
-    """Return the names that are something else than before once the statement has run."""
+    """Return the names that mean another object after the statement."""
     return {name.fold() for name in (*statement.creates, *(new for _, new in statement.renames))}
 
 
@@ -464,7 +464,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamKeys:
-    """The keys of a table of upstream, and what its columns compare texts with. All names are casefolded."""
+    """The keys of a table of upstream, and the collations of its columns. All names are casefolded."""
 
     unique_keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Columns of each unique index, by its name; expressions are skipped."""
@@ -479,7 +479,7 @@ class ListedTables(NamedTuple):
 
     names: Mapping[TableName, TableName]
     is_exact: bool = True
-    """Whether no DDL of later may have changed the list."""
+    """Whether no later DDL may have changed the list."""
     is_whole: bool = True
     """Whether it is exact, and upstream shows every table to the user."""
 
@@ -511,5 +511,5 @@ class UpstreamTables(TableLister, Protocol):
         ...
 
     def forget(self) -> None:
-        """Forget what was answered: a DDL may have changed it."""
+        """Drop the cached answers: a DDL may have changed them."""
         ...
