@@ -53,7 +53,7 @@ def wait_for_place(primary, replica):
     give_up = time.monotonic() + CAUGHT_UP_S
     while True:
         state = SourceState.parse(replica.progress().source_state)
-        if BinlogPosition.of(state.place).text(state.base_name) == primary.place() and state.server == identity_of(primary):
+        if BinlogPosition.of(state.position).text(state.base_name) == primary.place() and state.server == identity_of(primary):
             return
         assert time.monotonic() < give_up, f"the replica is at {state}"
         time.sleep(0.2)
