@@ -118,7 +118,7 @@ _FILES: Final = _all(_D.DROP, _E.VALUE, _PLACED, "DATA DIRECTORY, INDEX DIRECTOR
 CLAUSES: Final[Mapping[ClauseScope, tuple[Clause, ...]]] = MappingProxyType(
     {
         ClauseScope.TABLE: (
-            Clause("ENGINE", _D.ENGINE, _E.VALUE, "a failed segment must leave no rows behind, which takes transactions"),
+            Clause("ENGINE", _D.ENGINE, _E.VALUE, "a failed segment must not leave rows, which needs transactions"),
             *_CHARSETS,
             *_all(_D.KEEP, _E.VALUE, _SAME, "AUTO_INCREMENT, COMMENT"),
             *_FILES,
