@@ -734,7 +734,8 @@ _MAX_SHOWN: Final = 300
 _STATEMENT_REMEDY: Final = Remedy(
     "binlog.set-row-format-and-skip",
     "Set binlog_format = ROW on the upstream server, and in sessions that set their own: this one's number was `thread`. Make the change "
-    "of this statement in the sink by hand, and skip it: `applier skip --position …`",
+    "of this statement in the sink by hand, and skip it: `applier skip --position …`. Or exclude the statement's table by source.tables "
+    "(a tool's, such as pt-table-checksum's)",
 )
 
 
