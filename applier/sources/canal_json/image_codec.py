@@ -16,10 +16,9 @@ from msgspec.structs import astuple
 from applier.model.errors import ProtocolError
 from applier.model.events import Shape, Value
 from applier.planner.port import ImageDecoder, ImagesDecoder
-from applier.sources.canal_json.record import write_texts
 from applier.sources.canal_json.value import bytes_on_wire, read_value_of, read_values_of, text_of
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes
-from applier.sources.ticdc.json_text import parse
+from applier.sources.ticdc.json_text import parse, write
 
 FEW_IMAGES: Final = 16
 """Where one of so many images is refused, all of them are decoded alone. More are divided first."""
@@ -141,6 +140,6 @@ _decoders: Final = CompiledShapes(_compile, MAX_SHAPES)
 def encode_image(shape: Shape, values: Sequence[Value]) -> bytes:
     """Return the JSON of a row's image; values in the order of ``shape.columns``."""
     binary = bytes_on_wire(shape)
-    return write_texts(
+    return write(
         {column.name: text_of(column, value, is_bytes=column.name in binary) for column, value in zip(shape.columns, values, strict=True)}
     )

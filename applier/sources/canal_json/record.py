@@ -4,7 +4,6 @@ The value is one JSON object, which may be compressed as a whole. The order of i
 What is not canal-json with the extension is named, with the option that the changefeed lacks (section 10).
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +32,7 @@ from applier.sources.canal_json.value import NULL_TEXT, column_shape, encoding_o
 from applier.sources.port import EventHead
 from applier.sources.ticdc.compression import LZ4_MAGIC, unpack_lz4, unpack_snappy
 from applier.sources.ticdc.foreign_record import CANAL_JSON, refuse_other
-from applier.sources.ticdc.json_text import is_valid_text, parse, parse_object
+from applier.sources.ticdc.json_text import is_valid_text, parse, parse_object, write
 from applier.sources.unknown_member import note_unknown
 
 MAX_TS: Final = 2**64 - 1
@@ -90,7 +89,7 @@ class CanalRow(NamedTuple):
     def before_json(self) -> bytes:
         """Its JSON."""
         old = self.old or {}
-        return self.old_json if old.keys() == self.data.keys() else write_texts(self.before)
+        return self.old_json if old.keys() == self.data.keys() else write(self.before)
 
 
 class CanalRecord:
@@ -219,7 +218,7 @@ class CanalRecord:
             # A column twice in one image: the last one counts, as for any reader of JSON.
             return bytes(rows.data[0]), b"" if old is None or not rows.old else bytes(rows.old[0])
         except (ValueError, RecursionError):  # bytes that are not UTF-8
-            return write_texts(data), b"" if old is None else write_texts(old)
+            return write(data), b"" if old is None else write(old)
 
 
 def _texts_of(found: Any, member: str) -> dict[str, Any]:
@@ -337,11 +336,3 @@ def unpacked(value: bytes) -> bytes:
         except ProtocolError:
             raise plain_error from None
     return value
-
-
-def write_texts(texts: Mapping[str, str | None]) -> bytes:
-    """Return the JSON of an image."""
-    try:
-        return msgspec.json.encode(texts)
-    except UnicodeEncodeError:  # bytes that are not UTF-8, as rows of upstream have them
-        return json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogateescape")

@@ -4,7 +4,6 @@ Compiled per shape; what the compiled decoder refuses takes the exact way (``val
 two give the same values: the compiled one reads texts and nulls of exactly these columns, and converts only what it has seen to be plain.
 """
 
-import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from applier.model.events import ColumnShape, Image, Shape, Value
 from applier.planner.port import ImageDecoder, ImagesDecoder
 from applier.sources.compiled import MAX_SHAPES, CompiledShapes
 from applier.sources.simple.value import IN_TWO_FORMS, ValueForm, as_sent, form_of, of_avro, of_json, range_of
-from applier.sources.ticdc.json_text import parse_object
+from applier.sources.ticdc.json_text import parse_object, write
 
 JSON: Final = b""
 AVRO: Final = b"avro"
@@ -292,7 +291,6 @@ _readers: Final = CompiledShapes(_compile, MAX_SHAPES)
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
-_encode_json: Final = msgspec.json.Encoder().encode
 _pack: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -326,11 +324,7 @@ def encode_image(shape: Shape, values: Sequence[Value]) -> bytes:
     """Return the image that the decoder of ``shape`` reads as ``values``."""
     if shape.encoding == AVRO:
         return pack_values({column.name: _typed(column, value) for column, value in zip(shape.columns, values, strict=True)})
-    document = {column.name: _written(column, value) for column, value in zip(shape.columns, values, strict=True)}
-    try:
-        return _encode_json(document)
-    except UnicodeEncodeError:
-        return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    return write({column.name: _written(column, value) for column, value in zip(shape.columns, values, strict=True)})
 
 
 def _typed(column: ColumnShape, value: Value) -> Value:

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from applier.ddl import parse_ddl
 from applier.ddl.ddl_type import tidb_ddl_type
 from applier.ddl.parser import BY_HAND
@@ -63,6 +61,7 @@ from applier.sources.simple.message import (
 from applier.sources.simple.schema_log import SchemaSearch
 from applier.sources.simple.table_version import TableVersion
 from applier.sources.simple.zone import NamedZones
+from applier.sources.ticdc.json_text import write
 from applier.sources.ticdc.large_row import (
     REFUSED,
     ClaimedObjects,
@@ -88,7 +87,6 @@ CORRUPTED: Final = Remedy(
     f"skip the record, and let upstream write the row again: `{SKIP_RECORD}`",
 )
 
-_encode_members: Final = msgspec.json.Encoder().encode
 _UPSERT, _DELETE = int(RowKind.UPSERT), int(RowKind.DELETE)
 
 
@@ -124,7 +122,7 @@ def _laid_over(new: bytes | dict[str, Any], old: bytes | dict[str, Any]) -> byte
     if after.keys() <= before.keys():
         return old
     whole = {**after, **before}
-    return whole if is_avro else _encode_members(whole)
+    return whole if is_avro else write(whole)
 
 
 def _members(image: bytes | dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ only mean a foreign byte, an *escaped* lone surrogate is refused by both: no pro
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from applier.model.errors import ProtocolError
 
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 _ESCAPE = re.compile(r"\\(?:u(d[89ab]..)(?:\\u(d[c-f]..))?|u(d[c-f]..)|.)", re.IGNORECASE | re.DOTALL)
 
 
@@ -34,6 +36,14 @@ def parse_object(data: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise refuse("the text is not a JSON object")
     return document
+
+
+def write(document: Mapping[str, Any]) -> bytes:
+    """Return the JSON of an object; a lone surrogate becomes the byte that it was."""
+    try:
+        return _encode(document)
+    except UnicodeEncodeError:
+        return json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
 def refuse(message: str) -> ProtocolError:

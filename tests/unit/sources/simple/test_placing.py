@@ -470,6 +470,25 @@ def test_a_text_that_is_no_utf8_is_kept_byte_by_byte():
     assert event.after["c"].value == "\udcff"
 
 
+@pytest.mark.parametrize("word", ["INSERT", "UPDATE", "DELETE"])
+def test_a_name_of_a_column_that_is_no_utf8_is_refused_as_the_others_of_its_record(word):
+    new, old = None if word == "DELETE" else order(1), None if word == "INSERT" else order(1)
+    plain = row(word, new, old)
+    for damaged in (plain.replace(b'"note"', b'"n\xffte"'), b"n\xffte".join(plain.rsplit(b"note", 1))):
+        assert assert_ways_agree(bootstrap(), damaged) is None
+        *markers, (_, unplaced) = decoder_of(bootstrap(), damaged).placer(STREAM).place_each(1, None, damaged)
+        assert [decode_key(marker.key) for _, marker in markers] == [[1]]
+        assert unplaced.error.facts["kind"] == "schema"
+
+
+def test_an_old_image_that_lacks_a_text_that_is_no_utf8_has_it_from_the_new_one():
+    whole = dump(order(1, "x")).replace(b'"x"', b'"\xff"')
+    value = row("UPDATE", order(1), {"id": "2"}).replace(dump(order(1)), whole)
+    old, new = placed(bootstrap(), value)
+    assert (decode_key(old.key), decode_key(new.key)) == ([2], [1])
+    assert [decoded(SimpleDecoder(), event)[3]["note"] for event in (old, new)] == ["\udcff"] * 2
+
+
 def test_a_table_of_the_sink_that_holds_bytes_gets_the_bytes_of_a_text():
     (found,) = placed(*with_column("varchar", "ä"))
     columns = tuple(one._replace(is_bytes=True) if one.name == "c" else one for one in found.shape.columns)
