@@ -9,6 +9,7 @@ from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import in_format
 
 STALLED = "watermark_stalled"
 RELEASED = "watermark_resumed"
@@ -50,7 +51,7 @@ class Operator(SilentObserver):
 
 def test_s13_a_silent_stream_is_named_once_and_the_run_continues_when_it_resumes(tmp_path):
     history = History(540, HistoryOptions(transactions=40))
-    producer = Producer(history, ProducerOptions(seed=540, partitions=3))
+    producer = Producer(history, in_format(ProducerOptions(seed=540, partitions=3)))
     source, shutdown = HeldSource(producer.log()), Shutdown()
     operator = Operator(source, shutdown, producer.final_ts)
     replica = sqlite_replica(tmp_path, source, observer=operator, monitored=MonitorSettings(stall_after_s=0.3))

@@ -13,6 +13,7 @@ from applier.sources.port import Record
 from tests.rig.fake_source import FakeSource
 from tests.rig.local_replica import sqlite_replica
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import in_format
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SparseSource:
 @pytest.mark.parametrize(("seed", "step", "tail"), [(400, 3, 0), (401, 2, 1), (402, 50, 7), (403, 1, 200), (404, 41, 100)])
 def test_a_catch_up_over_gaps_ends_identical_and_a_second_one_finds_nothing(seed, step, tail, tmp_path):
     history = History(seed, HistoryOptions(transactions=30))
-    producer = Producer(history, replace(ProducerOptions.drawn(seed), topic_per_schema=False))
+    producer = Producer(history, in_format(replace(ProducerOptions.drawn(seed), topic_per_schema=False)))
     dense = FakeSource(producer.log())
     source = SparseSource(dense, step, tail)
     replica = sqlite_replica(tmp_path, source)

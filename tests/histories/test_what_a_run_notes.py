@@ -13,6 +13,7 @@ from tests.builders.wire import column
 from tests.rig.fake_source import FakeSource
 from tests.rig.faulty_sink import Faults, FaultySink
 from tests.rig.local_replica import sqlite_replica
+from tests.rig.protocol import in_format
 
 REBUILD = ("recovering", "state_reloaded")
 
@@ -39,7 +40,7 @@ class NoteBook:
 
 def replica_of(seed, tmp_path, **more):
     history = History(seed, HistoryOptions(transactions=15, ddl_share=0.3))
-    log = list(Producer(history, replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4)).log())
+    log = list(Producer(history, in_format(replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4))).log())
     return history, sqlite_replica(tmp_path, FakeSource(log), observer=NoteBook(), **more)
 
 

@@ -10,6 +10,7 @@ from applier.replica.shutdown import Shutdown
 from applier.telemetry.observer import SilentObserver
 from tests.rig.fake_source import FakeSource
 from tests.rig.oracle import compare, open_oracle
+from tests.rig.protocol import in_format
 
 
 class LiveSource(FakeSource):
@@ -47,7 +48,7 @@ def follow(replica, producer, **options):
 
 def world(seed, transactions=40):
     history = History(seed, HistoryOptions(transactions=transactions, ddl_share=0.2))
-    producer = Producer(history, replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4))
+    producer = Producer(history, in_format(replace(ProducerOptions.drawn(seed), partitions=1 + seed % 4)))
     return history, producer, list(producer.log())
 
 
