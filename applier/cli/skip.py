@@ -254,8 +254,8 @@ def _refuse_given(context: typer.Context, command: str) -> None:
     for name in context.params:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            remedy = Remedy("cli.write-option-after-command", f"Write it behind {command}. See `applier skip {command} --help`")
-            raise ConfigError(f"--{name.replace('_', '-')} stands before {command}", remedy=remedy)
+            remedy = Remedy("cli.write-option-after-command", f"Write it after {command}. See `applier skip {command} --help`")
+            raise ConfigError(f"--{name.replace('_', '-')} comes before {command}", remedy=remedy)
 
 
 def _choice(

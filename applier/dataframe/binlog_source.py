@@ -31,7 +31,7 @@ def extent_of(options: BinlogOptions) -> LogExtent:
     """Ask the server what its log holds. SourceError: it does not answer, or writes none."""
     extent = options.kit.extent()
     if extent is None:
-        raise InvariantViolation("the format binlog reads a source that is no log")
+        raise InvariantViolation("the format binlog reads a source that is not a log")
     return extent
 
 

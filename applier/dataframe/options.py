@@ -199,7 +199,7 @@ def _partitions(text: str | None) -> frozenset[int] | None:
         return frozenset(int(part) for part in text.split(","))
     except ValueError:
         raise ConfigError(
-            f"the option partition is no list of numbers: {text!r}",
+            f"the option partition is not a list of numbers: {text!r}",
             remedy=Remedy("dataframe.write-partition-numbers", 'For instance "0" or "0,2,3"'),
         ) from None
 
@@ -231,7 +231,7 @@ def _number(options: Mapping[str, str], name: str) -> int | None:
         return None
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(
-            f"the option {name} is no number of records: {text!r}",
+            f"the option {name} is not a number of records: {text!r}",
             remedy=Remedy("dataframe.write-positive-number", "Write a whole number of at least 1"),
         )
     return int(text)

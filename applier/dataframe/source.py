@@ -75,7 +75,7 @@ def changelog_rows(form: Format, options: RowOptions, schema: StructType, decode
         columns = table_columns_of(schema, positions)
     except ValueError as error:
         raise ConfigError(
-            f"this is no schema of the format {form.name}: {error}",
+            f"this is not a schema of the format {form.name}: {error}",
             remedy=Remedy("dataframe.remove-schema-call", "Remove .schema(…), or use the option columns"),
         ) from error
     images: Any = JsonImages()

@@ -61,7 +61,7 @@ def with_alters_of_copy(ddl: DdlEvent, copied: CopiedTable) -> DdlEvent:
 def copied_table(ddl: DdlEvent, past: Iterable[DdlEvent]) -> CopiedTable:
     """Return the copy of a cut-over after upstream's statements, in their order. NeedsOperator: they do not tell."""
     if ddl.cut_over is None:
-        raise _refused(ddl, "the statement is no cut-over")
+        raise _refused(ddl, "the statement is not a cut-over")
     made = _Making(ddl.cut_over)
     for one in past:
         # The ledger may have tens of thousands: most of them do not name the copy.

@@ -85,7 +85,7 @@ def refuse_other_values(
         is_alike = ddl.is_of_log and not is_copied and _is_alike_in_logs(question)
         if not is_alike and matters(question):
             raise NeedsOperator(
-                f"the DDL changes values of old rows, and servers differ in what they make of them: {question.what}",
+                f"the DDL changes values of old rows, and servers convert them differently: {question.what}",
                 remedy=CONVERTED,
                 table=str(ddl.name),
                 commit_ts=ddl.commit_ts,

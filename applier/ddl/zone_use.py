@@ -221,7 +221,7 @@ def _of_changed_column(tree: Tree, clause: AlterClause, name: str, types: Types)
     yield from _of_literal(column)
     families = {column.type.family} | ({TypeFamily.TIMESTAMP, TypeFamily.DATETIME} if before is None else {before.family})
     if TypeFamily.TIMESTAMP in families and len(families) > 1:
-        yield ZoneUse(f"the times of {name} in old rows, of which one type is TIMESTAMP", rows=name)
+        yield ZoneUse(f"the times of {name} in old rows, converted from or to TIMESTAMP", rows=name)
 
 
 def _of_changed_default(tree: Tree, clause: AlterClause, name: str, types: Types) -> Iterator[ZoneUse]:

@@ -145,7 +145,7 @@ def _check_counts(rows: Mapping[TableName, int], counts: Mapping[TableName, int]
     wrong = [f"{table}: {rows.get(table, 0)} of {count}" for table, count in counts.items() if rows.get(table, 0) != count]
     if wrong:
         raise FatalSinkError(
-            "the sink has not got all rows that the dump counts",
+            "the sink lacks rows that the dump counts",
             remedy=Remedy("dump.load-with-overwrite", "Dump again, then load with --overwrite"),
             wrong_rows=named_some(wrong),
         )

@@ -38,7 +38,7 @@ def check_files(directory: Path, inventory: Inventory, *, accept_missing: bool) 
             "dump.copy-dump-and-compare-files",
             "Copy the dump again, or dump again. Compare the files with the sections of the file metadata",
         )
-        raise _missing("the dump has no rows of tables of which its metadata counts some", remedy, lost)
+        raise _missing("the dump has no rows of tables for which its metadata counts rows", remedy, lost)
     gaps = [] if accept_missing else _gaps(inventory, counts)
     if gaps:
         raise _missing(

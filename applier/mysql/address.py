@@ -35,7 +35,7 @@ _SETTINGS: Final = Remedy("sink.remove-session-variables", "Remove it: the appli
 _TIMEOUTS: Final = Remedy("sink.remove-timeouts", "Remove it: the applier sets the timeouts of its sessions itself")
 _DRIVER: Final = Remedy("sink.remove-driver-options", "Remove it: the applier sets the driver's options itself")
 _FILE: Final = Remedy("sink.replace-option-file", "Write user, host and port into the url, and name the password's file as password_file")
-_TLS: Final = Remedy("sink.use-tls-settings", "Use the settings beside the url: tls_mode, tls_ca, tls_cert and tls_key")
+_TLS: Final = Remedy("sink.use-tls-settings", "Use the settings next to the url: tls_mode, tls_ca, tls_cert and tls_key")
 _SECRET_OPTIONS: Final = frozenset({"password", "passwd", "ssl_key_password"})
 _INSTEAD: Final = {
     "autocommit": Remedy("sink.remove-autocommit", "Remove it: the applier decides what is committed together"),

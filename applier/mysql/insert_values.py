@@ -71,7 +71,7 @@ def rows_of(text: bytes, at: int) -> Iterator[list[Literal]]:
         while not row or text[at - 1] != _CLOSE:
             found = value(text, at)
             if found is None:
-                raise ValueError(f"what stands at byte {at} of the statement is no literal of a dump")
+                raise ValueError(f"the text at byte {at} of the statement is not a literal of a dump")
             row.append(_literal(found))
             at = found.end()
         yield row

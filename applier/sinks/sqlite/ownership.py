@@ -130,7 +130,7 @@ class FileLock:
             return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise FatalSinkError(
-                "the lock file beside the database cannot be written",
+                "the lock file of the database cannot be written",
                 remedy=Remedy("sqlite.make-owner-file-writable", "Make the directory and this file writable for this user"),
                 path=str(self.path),
                 reason=error.strerror,

@@ -184,7 +184,7 @@ class UpstreamCatalogue:
             name = TableName(*map(str, row))
             first = found.setdefault(name.fold(), name)
             if first != name and self._selection.has(name) and self._selection.name(name).fold() in wanted:
-                message = "upstream has two tables whose names differ only in case: the applier takes them for one"
+                message = "upstream has two tables whose names differ only in case: the applier cannot tell them apart"
                 raise NeedsOperator(message, remedy=_ALIKE_REMEDY, table=str(first), other=str(name))
 
     def silent_changes(self) -> Mapping[FoldedName, str]:

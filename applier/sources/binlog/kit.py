@@ -258,7 +258,7 @@ class BinlogKit:
         start_ts, state = _position_of(replace(self.settings, start=start_of_dump(directory)))
         if state is not None and state.has_gaps:
             raise ConfigError(
-                "the server of source.url has logged transactions of the dump behind others that the dump does not have",
+                "the server of source.url has logged transactions of the dump after others that the dump does not have",
                 remedy=Remedy("dump.give-dumped-server-url", "Give the url of the server that was dumped, or dump this one"),
                 directory=directory,
                 gtid_set=state.gtid_set,
@@ -352,5 +352,5 @@ def _with_gtid(settings: BinlogSettings, gtid: str, state: SourceState | None) -
     upto = BinlogPosition(generation, end.number, end.position).number
     found = LogLookup(settings, end.base_name).begin_of(gtid, since, upto)
     if found is None:
-        raise ConfigError("the log has no such transaction behind the position of the replica", remedy=IN_LOG, gtid=gtid)
+        raise ConfigError("the log has no such transaction after the position of the replica", remedy=IN_LOG, gtid=gtid)
     return found

@@ -416,7 +416,7 @@ def _no_set(start: str, cause: str) -> ConfigError:
     remedy = Remedy(
         "binlog.write-gtid-set", "Write it as the server does: SELECT @@GLOBAL.gtid_executed (MySQL), SELECT @@gtid_binlog_pos (MariaDB)"
     )
-    return ConfigError(f"{start!r} is no set of GTIDs of this server", remedy=remedy, key="source.start", cause=cause)
+    return ConfigError(f"{start!r} is not a set of GTIDs of this server", remedy=remedy, key="source.start", cause=cause)
 
 
 def _at(text: str, finder: LogStartFinder) -> LogStart:
@@ -425,5 +425,5 @@ def _at(text: str, finder: LogStartFinder) -> LogStart:
         base_name, number = split_file_name(name)
         at = int(position)
     except ValueError as error:
-        raise ConfigError(f"{text!r} is no position in a binlog", remedy=_FORMS, key="source.start", cause=str(error)) from error
+        raise ConfigError(f"{text!r} is not a position in a binlog", remedy=_FORMS, key="source.start", cause=str(error)) from error
     return finder.at(base_name, number, at)

@@ -665,7 +665,7 @@ _ORACLE: Final = 1 << 9
 
 
 OF_VARIABLES: Final = DdlRefusal(
-    "the statement uses variables, numbers or random values of its session, which the binlog has beside it and which are not replayed",
+    "the statement uses variables, numbers or random values of its session, which the binlog stores apart and which are not replayed",
     BY_HAND,
 )
 

@@ -127,7 +127,7 @@ class MappedTable:
             raise self._unreadable() from cause
 
     def _unreadable(self) -> ProtocolError:
-        error = ProtocolError.at(None, "row_image", "a row cannot be read: it is too short, or its key is out of order")
+        error = ProtocolError.at(None, "row_image", "a row cannot be read: it is too short, or its key is invalid")
         if any(column.code.type in _OLD_TIMES for column in self.code.map.columns):
             error = ProtocolError.at(None, "old_times", "a row cannot be read: the binlog does not say how long its old types of time are")
             error.remedy = OLD_TIMES_REMEDY

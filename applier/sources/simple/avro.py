@@ -59,7 +59,7 @@ def read_avro(data: bytes) -> AvroMessage:
     try:
         message = reader.message()
     except (IndexError, error, UnicodeDecodeError) as cause:
-        raise _refuse("the message is cut off, or a name or a statement is no text") from cause
+        raise _refuse("the message is cut off, or a name or a statement is not text") from cause
     if reader.at != len(data):
         raise _refuse("the message is followed by something else")
     return message

@@ -200,13 +200,13 @@ def _one_by_one(column: ColumnShape, values: Sequence[Any]) -> list[Value]:
 
 def _integers(texts: Sequence[str]) -> list[int]:
     if not _INTEGERS.fullmatch("\n".join(texts)):
-        raise ValueError("a text is no integer")
+        raise ValueError("a text is not an integer")
     return list(map(int, texts))
 
 
 def _floats(texts: Sequence[str]) -> list[float]:
     if not _NUMBERS.fullmatch("\n".join(texts)):
-        raise ValueError("a text is no number")
+        raise ValueError("a text is not a number")
     return list(map(float, texts))
 
 

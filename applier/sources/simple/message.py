@@ -119,7 +119,7 @@ def _json_message(value: bytes) -> JsonMessage:
     except (ValueError, RecursionError) as cause:
         members = parse_object(value)
         if not {"version", "type"} <= members.keys():
-            raise ProtocolError.at(None, "version", "the record is no message of the simple protocol") from cause
+            raise ProtocolError.at(None, "version", "the record is not a message of the simple protocol") from cause
         raise ProtocolError.at(None, "field_type", "a member of the message has the wrong type or range") from cause
 
 

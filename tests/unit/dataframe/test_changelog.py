@@ -145,7 +145,7 @@ KAFKA = {"bootstrap_servers": "127.0.0.1:1", "topics": "feed"}
 
 
 def test_a_schema_that_is_none_of_the_changelog_is_refused():
-    with pytest.raises(ConfigError, match="no schema of the format ticdc"):
+    with pytest.raises(ConfigError, match="not a schema of the format ticdc"):
         ChangelogSource(KAFKA).streamReader(schema(StringType(), NAMES[1:]))
     with pytest.raises(ConfigError, match="needs the option table"):
         ChangelogSource(KAFKA).streamReader(schema(TABLE))

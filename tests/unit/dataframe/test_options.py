@@ -113,7 +113,7 @@ def test_a_large_range_is_read_by_several_tasks_and_an_empty_one_by_none():
         ({"start": '{"feed": {"7": 2}}'}, "The partitions are: feed/0, feed/1"),
         ({"table": "orders"}, "Write schema and table"),
         ({"columns": "id INT"}, "Name the table too"),
-        ({"partition": "x"}, "no list of numbers"),
+        ({"partition": "x"}, "not a list of numbers"),
         ({"partition": "5"}, "The partitions are: feed/0, feed/1"),
         ({"partition": "0,5"}, "names what no topic has: 5"),
         ({"on_unreadable": "quarantine"}, "Write one of: stop, keep"),

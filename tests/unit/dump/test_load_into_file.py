@@ -116,7 +116,7 @@ def test_tables_of_others_are_not_touched(load, tmp_path):
         ("(3,'secret','yesterday')", "a value of column at is not one of its type"),
         ("(3,'secret')", "a row has 2 values"),
         ("(99999999999999999999,'secret',NULL)", "a value of column id is not one of its type"),
-        ("(3,CONCAT('secret'),NULL)", "no literal of a dump"),
+        ("(3,CONCAT('secret'),NULL)", "not a literal of a dump"),
         ("(NULL,'secret',NULL)", "NULL in column id"),
     ],
 )

@@ -128,7 +128,7 @@ def refuse_generated(connection: Connection, ddl: DdlEvent, target: Target) -> N
     known, actual = _known(connection, ddl)
     facts: dict[str, Any] = {"table": str(ddl.name), "commit_ts": ddl.commit_ts, "query": ddl.query}
     if column := keyed_virtual(ddl.query, target, known):
-        message = "an index or key depends on a VIRTUAL column, of which the sink would compute other values than upstream"
+        message = "an index or key depends on a VIRTUAL column, for which the sink would compute other values than upstream"
         raise NeedsOperator(message, remedy=NO_INDEX, column=column, **facts)
     column = unknown_values(ddl.query, target, known) if actual is not None else ""
     if column and actual is not None and holds_row(connection, actual):

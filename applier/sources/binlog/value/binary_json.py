@@ -32,7 +32,7 @@ def read_json(values: Sequence[bytes]) -> Sequence[str]:
     try:
         return [_value(value[0], value, 1, 0) if value else "null" for value in values]
     except (IndexError, KeyError, StructError) as cause:
-        raise ValueError("a JSON value is out of order") from cause
+        raise ValueError("a JSON value is invalid") from cause
 
 
 def _value(kind: int, data: bytes, at: int, depth: int) -> str:

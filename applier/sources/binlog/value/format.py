@@ -77,7 +77,7 @@ def value_format(code: ColumnCode, *, is_bytes: bool) -> ValueFormat:
     except KeyError as cause:
         raise ProtocolError.at(None, "column_type", "a column has an unknown type", mysql_type=code.type) from cause
     except (ValueError, IndexError) as cause:
-        raise ProtocolError.at(None, "column_type", "the metadata of a column is out of order", mysql_type=code.type) from cause
+        raise ProtocolError.at(None, "column_type", "the metadata of a column is invalid", mysql_type=code.type) from cause
 
 
 def _integer(letter: str) -> _Make:
