@@ -336,6 +336,11 @@ NO_PRIVILEGE: Final = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
 """The server has answered, and the user may not do what was asked: on a schema, a table, a column, a routine, or at all."""
 DENIED: Final = NO_PRIVILEGE | {1045, 1698, 3118}
 """These, and a user that the server does not let in."""
+NO_TABLE: Final = 1146
+NOT_THERE: Final = frozenset({1049, NO_TABLE})
+"""A schema or a table that the server does not have, or does not show to the user."""
+BELOW_GC: Final = 8055
+"""TiDB has removed the versions of this time."""
 TLS_FAILED: Final = 2026
 OS_FULL: Final = 28
 _TIDB_STALE_SCHEMA: Final = re.compile(r"information schema is (?:out of date|changed)", re.IGNORECASE)

@@ -25,8 +25,9 @@ def quote_table(schema: str, table: str) -> str:
     return f"{quote_identifier(schema)}.{quote_identifier(table)}"
 
 
-SYSTEM_SCHEMAS: Final = frozenset({"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema"})
-"""Casefolded. TiCDC never sends events on them."""
+SYSTEM_SCHEMAS_OF_MYSQL: Final = frozenset({"mysql", "information_schema", "performance_schema", "sys"})
+SYSTEM_SCHEMAS: Final = SYSTEM_SCHEMAS_OF_MYSQL | {"metrics_schema", "inspection_schema"}
+"""Of TiDB too. Casefolded. TiCDC never sends events on them."""
 
 
 _SCHEMAS: Final = text("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")

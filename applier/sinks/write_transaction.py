@@ -246,12 +246,14 @@ class WriteSessions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WriteTransaction:
-    """Writes segments of one replica, each in one transaction."""
+    """Implements ``Writer`` for every database: each segment of a replica is one transaction of a session of ``sessions``."""
 
     bookkeeping: Bookkeeping
     sessions: WriteSessions
 
-    def write(self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None) -> WriteOutcome:
+    def write(
+        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
+    ) -> WriteOutcome:
         """Write one segment: see ``Writer.write``."""
         reach("write.before_lock")
         try:

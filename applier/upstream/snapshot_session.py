@@ -15,13 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.ddl.zone_use import ZONE_REMEDY
 from applier.model.errors import SKIP_RECORD, ApplierError, ConfigError, NeedsOperator, Remedy, SourceError
 from applier.model.failure import FailureKind
-from applier.mysql.errors import DENIED, NoSession, code_of, may_pass, shown_text
+from applier.mysql.errors import BELOW_GC, DENIED, NOT_THERE, NoSession, code_of, may_pass, shown_text
 from applier.mysql.session import discard, open_reader, read_named, read_undecoded
 from applier.upstream.settings import UpstreamSettings
 
-BELOW_GC: Final = 8055
 UNKNOWN_VARIABLE: Final = 1193
-_NO_TABLE: Final = frozenset({1049, 1146})
 
 GC_REMEDY: Final = Remedy(
     "upstream.load-removed-row",
@@ -43,7 +41,7 @@ def explained(error: Exception, doing: str, **facts: Any) -> ApplierError:
         return NeedsOperator("upstream no longer has the rows of this time", remedy=GC_REMEDY, **facts)
     if code == UNKNOWN_VARIABLE:
         return ConfigError("source.upstream is not a TiDB server", remedy=_ADDRESS, key="source.upstream", **facts)
-    if code in _NO_TABLE:
+    if code in NOT_THERE:
         return NeedsOperator("upstream has no such table at this time", remedy=_ADDRESS, **facts)
     if code in DENIED:
         remedy = Remedy(

@@ -12,13 +12,14 @@ from applier.model.errors import NeedsOperator
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.mysql.catalogue import NAMES_WITH_ROWS
+from applier.mysql.errors import BELOW_GC
 from applier.mysql.grants import Grants, shows_all_tables
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.planner.table_check import ListedTables, TableLister
 from applier.selection import TableSelection
 from applier.sources.kit import SourceKit
 from applier.upstream.settings import UpstreamSettings
-from applier.upstream.snapshot_session import BELOW_GC, SnapshotSession
+from applier.upstream.snapshot_session import SnapshotSession
 
 _KEYS: Final = "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NULLABLE FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0"
 _TEMPORARY: Final = "__tidb_br_temporary_"

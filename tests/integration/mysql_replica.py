@@ -15,7 +15,7 @@ from applier.model.position import Ts
 from applier.planner.port import Phase, Statement
 from applier.sinks.ledger_entry import DdlState
 from applier.sinks.mysql.sink import MysqlSink
-from applier.sinks.mysql.writer import MysqlWriter
+from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
 from applier.sinks.settings import SinkSettings
 from applier.sources.ticdc.tso import physical_ms
@@ -77,7 +77,7 @@ class Replica:
         self.ts = Ts(self.ts + (1 << 18))
         return self.ts
 
-    def write(self, *statements: str, writer: MysqlWriter | None = None) -> WriteOutcome:
+    def write(self, *statements: str, writer: Writer | None = None) -> WriteOutcome:
         """Write one segment; the fence moves if it was committed."""
         ts = self.tick()
         outcome = (writer or self.sink.writer).write(self.fence, [rows(text, ts) for text in statements], commit_at(ts))

@@ -16,7 +16,8 @@ from applier.mysql.session import discard, driver_of
 from applier.planner.port import Phase, Statement, WireColumn
 from applier.sinks.mysql.dialect import MysqlDialect
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.writer import close_writer_sessions, writer_of
+from applier.sinks.port import Writer
 from applier.sinks.progress import WriteOutcome, WriteState
 from applier.sinks.settings import BulkLoad
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
@@ -58,7 +59,7 @@ def load(url: str, values: Sequence[tuple[Any, ...]], types: Sequence[tuple[int,
     return Statement(Phase.REPLACE, f"{SHOP}.{table}", text, number, 1, 1, data=data)
 
 
-def write(shop: Replica, *statements: Statement, writer: MysqlWriter | None = None) -> WriteOutcome:
+def write(shop: Replica, *statements: Statement, writer: Writer | None = None) -> WriteOutcome:
     return (writer or shop.sink.writer).write(shop.fence, statements, commit_at(shop.tick()))
 
 
@@ -189,7 +190,7 @@ def test_a_cluster_that_commits_a_load_in_parts_gets_none(mysql_url: str, least_
 
 def test_a_session_without_bulk_loads_is_not_able_to_load(shop: Replica, mysql_url: str, least_privileged_url: str) -> None:
     off = settings(least_privileged_url, bulk_load=BulkLoad.OFF)
-    outcome = write(shop, load(mysql_url, [(1, "a")]), writer=MysqlWriter(off))
+    outcome = write(shop, load(mysql_url, [(1, "a")]), writer=writer_of(off))
     assert type(outcome.error) is BulkUnavailable
     with replica(least_privileged_url, name="other", bulk_load=BulkLoad.OFF) as other:
         assert not other.sink.bulk
@@ -240,7 +241,7 @@ def test_a_load_whose_session_is_killed_is_retryable(shop: Replica, mysql_url: s
     url = make_url(least_privileged_url)
     statement = load(mysql_url, [(number, None) for number in range(50_000)])
     with proxy_to(url.host or "127.0.0.1", url.port or 3306) as proxy:
-        writer = MysqlWriter(settings(url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)))
+        writer = writer_of(settings(url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)))
 
         def statements() -> Iterator[Statement]:
             yield statement
@@ -295,7 +296,7 @@ def test_a_view_is_loaded_as_its_table(shop: Replica, mysql_url: str) -> None:
 def test_a_timestamp_is_read_in_the_sessions_time_zone(shop: Replica, mysql_url: str, least_privileged_url: str, zone: str) -> None:
     run(mysql_url, f"CREATE TABLE {SHOP}.z (id INT PRIMARY KEY, ts TIMESTAMP(6) NULL)")
     values = [(1, "2021-02-03 04:05:06.000007"), (2, "0000-00-00 00:00:00.000000"), (3, None)]
-    writer = MysqlWriter(settings(least_privileged_url, time_zone=zone))
+    writer = writer_of(settings(least_privileged_url, time_zone=zone))
     assert write(shop, load(mysql_url, values, (INT, TIMESTAMP), "z"), writer=writer).error is None
     offset = 0 if zone == "UTC" else (5 * 3600 if zone == "+05:00" else -11.5 * 3600)
     [(seconds,)] = read(mysql_url, f"SELECT UNIX_TIMESTAMP(ts) FROM {SHOP}.z WHERE id = 1")

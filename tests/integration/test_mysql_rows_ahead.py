@@ -19,7 +19,8 @@ from applier.model.errors import ConfigError
 from applier.model.position import Ts
 from applier.planner.port import Statement
 from applier.sinks.mysql import server_check as shared_locks
-from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.writer import close_writer_sessions, writer_of
+from applier.sinks.port import Writer
 from applier.sinks.progress import Fence, WriteOutcome, WriteState
 from applier.sinks.registry import open_sink
 from applier.sinks.write_transaction import CHUNK_ATTEMPTS, WriteTransaction
@@ -173,10 +174,10 @@ def test_parallel_writers_that_meet_in_a_deadlock_both_end(
     shop: Replica, mysql_url: str, least_privileged_url: str, attempts: list[WriteOutcome]
 ) -> None:
     # A process keeps one session per settings: these two have one each, as tasks in two processes do.
-    writers = [MysqlWriter(settings(least_privileged_url, retries=number)) for number in (2, 3)]
+    writers = [writer_of(settings(least_privileged_url, retries=number)) for number in (2, 3)]
     together = threading.Barrier(2)
 
-    def write(writer: MysqlWriter, statements: list[Statement]) -> WriteOutcome:
+    def write(writer: Writer, statements: list[Statement]) -> WriteOutcome:
         together.wait()
         return writer.write_rows(shop.fence, statements)
 

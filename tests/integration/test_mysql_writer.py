@@ -17,7 +17,8 @@ from applier.model.position import Offset, Stream, Ts
 from applier.model.rejected_event import EventPosition, KeptRecord, QuarantineState, RejectedEvent
 from applier.planner.port import ColumnDescription, Phase, Statement, StatementRows, TableDescription
 from applier.sinks.mysql.dialect import MysqlDialect
-from applier.sinks.mysql.writer import MysqlWriter, close_writer_sessions
+from applier.sinks.mysql.writer import close_writer_sessions, writer_of
+from applier.sinks.port import Writer
 from applier.sinks.progress import WriteState
 from applier.sinks.quarantine import Quarantined
 from tests.integration.mysql_replica import SHOP, Replica, clean, commit_at, engine, read, replica, rows, run, settings
@@ -124,11 +125,11 @@ def test_a_session_that_died_of_idleness_is_replaced(shop: Replica, mysql_url: s
 
 
 @pytest.fixture
-def proxied(shop: Replica, least_privileged_url: str) -> Iterator[tuple[Proxy, MysqlWriter]]:
+def proxied(shop: Replica, least_privileged_url: str) -> Iterator[tuple[Proxy, Writer]]:
     url = make_url(least_privileged_url)
     with proxy_to(url.host or "127.0.0.1", url.port or 3306) as proxy:
         through = url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
-        writer = MysqlWriter(settings(through))
+        writer = writer_of(settings(through))
         assert shop.write(writer=writer).state is WriteState.COMMITTED
         yield proxy, writer
         close_writer_sessions()
@@ -136,7 +137,7 @@ def proxied(shop: Replica, least_privileged_url: str) -> Iterator[tuple[Proxy, M
 
 @pytest.mark.parametrize("has_arrived", [True, False])
 def test_a_lost_answer_to_commit_is_neither_repeated_nor_lost(
-    shop: Replica, mysql_url: str, proxied: tuple[Proxy, MysqlWriter], *, has_arrived: bool
+    shop: Replica, mysql_url: str, proxied: tuple[Proxy, Writer], *, has_arrived: bool
 ) -> None:
     proxy, writer = proxied
     before = shop.ts

@@ -22,11 +22,12 @@ from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.reserved import Reserved
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sql_sink import SqlSink
+from applier.sinks.write_transaction import WriteTransaction
 from tests.vault import catalogue
 from tests.vault.dialect import VaultDialect, stored
 from tests.vault.session import Vault, raw
 from tests.vault.words import bookkeeping_of
-from tests.vault.writer import VaultWriter, VaultXaReader
+from tests.vault.writer import VaultSessions, VaultXaReader
 
 T = TypeVar("T")
 
@@ -43,8 +44,8 @@ class VaultSink(SqlSink):
         self._run_id = uuid4().hex
 
     @property
-    def writer(self) -> VaultWriter:
-        return VaultWriter(self._vault, self._tables)
+    def writer(self) -> WriteTransaction:
+        return WriteTransaction(self._tables, VaultSessions(self._vault))
 
     @property
     def xa_reader(self) -> VaultXaReader:

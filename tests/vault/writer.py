@@ -1,7 +1,7 @@
 """The writer of a vault: the shared write transaction over its own session."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,6 @@ from applier.model.errors import ApplierError, UnknownOutcome
 from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.xa_table import read_pieces
-from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
-from applier.sinks.quarantine import Quarantined
-from applier.sinks.write_transaction import WriteTransaction
 from tests.vault.session import Vault, raw, translated
 
 
@@ -59,20 +56,6 @@ class VaultSessions:
         except (DBAPIError, sqlite3.Error) as error:
             connection.close()
             raise translated(error) from error
-
-
-@dataclass(frozen=True, slots=True)
-class VaultWriter:
-    vault: Vault
-    bookkeeping: Bookkeeping
-
-    def write(
-        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
-    ) -> WriteOutcome:
-        return WriteTransaction(self.bookkeeping, VaultSessions(self.vault)).write(fence, statements, commit, quarantined)
-
-    def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
-        return WriteTransaction(self.bookkeeping, VaultSessions(self.vault)).write_rows(fence, statements, at_once=at_once)
 
 
 @dataclass(frozen=True, slots=True)

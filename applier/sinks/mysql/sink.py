@@ -31,12 +31,13 @@ from applier.sinks.mysql.ownership import Ownership, commit_owned
 from applier.sinks.mysql.registry import release_lock, take_lock
 from applier.sinks.mysql.server_check import examine, foreign_keys, refuse_unshared_locks
 from applier.sinks.mysql.session import Purpose, open_session
-from applier.sinks.mysql.writer import MysqlWriter, MysqlXaReader, close_writer_sessions
+from applier.sinks.mysql.writer import MysqlXaReader, close_writer_sessions, writer_of
 from applier.sinks.overview import OwnerView
 from applier.sinks.progress import Fence, Progress, ProgressCommit
 from applier.sinks.reserved import Reserved
 from applier.sinks.settings import BulkLoad, SinkSettings
 from applier.sinks.sql_sink import SqlSink
+from applier.sinks.write_transaction import WriteTransaction
 
 T = TypeVar("T")
 
@@ -69,9 +70,9 @@ class MysqlSink(SqlSink):
         return Reserved(self._settings.schema, SYSTEM_SCHEMAS)
 
     @property
-    def writer(self) -> MysqlWriter:
+    def writer(self) -> WriteTransaction:
         """The writing part."""
-        return MysqlWriter(self._settings)
+        return writer_of(self._settings)
 
     @property
     def xa_reader(self) -> MysqlXaReader:

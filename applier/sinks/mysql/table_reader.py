@@ -15,7 +15,7 @@ from applier.model.errors import ApplierError, FatalSinkError, NeedsOperator, Re
 from applier.model.events import FoldedName, TableName
 from applier.model.position import Ts
 from applier.mysql.catalogue import NAMES_WITH_TYPES, TABLE_TYPES, TABLES, Row, describe_with_rows, read_view
-from applier.mysql.errors import code_of, translate
+from applier.mysql.errors import BELOW_GC, NOT_THERE, code_of, translate
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import ServerSession, discard, read_checked
 from applier.planner.port import ColumnDescription
@@ -36,10 +36,9 @@ _CLOCK: Final = text("SELECT CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)")
 _TIMED_OUT: Final = frozenset({1317, 1969, 3024})
 """The codes of a statement that ran for too long: of TiDB, MariaDB and MySQL."""
 _QUOTED: Final = re.compile(r"'.*'", re.DOTALL)
-_CHANGED: Final = frozenset({1049, 1054, 1146})
+_HIDDEN: Final = NOT_THERE | {1142}
+_CHANGED: Final = NOT_THERE | {1054}
 """The codes of a schema, a column and a table that were there when the catalogue was read."""
-_GC: Final = 8055
-_NO_TABLE: Final = frozenset({1049, 1142, 1146})
 _REACH_UPSTREAM: Final = Remedy(
     "verify.check-upstream",
     "Check --upstream (or source.upstream), its password (APPLIER_UPSTREAM_PASSWORD), TLS, and whether the server runs",
@@ -108,7 +107,7 @@ class MysqlReader:
         try:
             row = self._bookkeeping.run(connection, "progress_read").one_or_none()
         except SQLAlchemyError as error:
-            if code_of(error) in _NO_TABLE:
+            if code_of(error) in _HIDDEN:
                 return None
             raise self._failed(error, "reading the progress") from error
         return None if row is None else Ts(int(row.checkpoint_ts))
@@ -207,7 +206,7 @@ class MysqlReader:
     def _failed(self, error: BaseException, doing: str, **facts: Any) -> ApplierError:
         code = code_of(error)
         facts = {"database": self._side, **facts}
-        if code == _GC:
+        if code == BELOW_GC:
             return NeedsOperator("upstream does not have the state of the sink's checkpoint any more", remedy=_GC_REMEDY, **facts)
         if code in _CHANGED and "table" in facts:
             return TableChanged("a table was changed while it was compared", code=code, **facts)

@@ -4,7 +4,7 @@ The transaction begins with the statement that locks the progress row (autocommi
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +23,6 @@ from applier.sinks.mysql.bulk_write import load
 from applier.sinks.mysql.registry import SessionRegistry
 from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.warnings import judge_warnings
-from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
-from applier.sinks.quarantine import Quarantined
 from applier.sinks.settings import SinkSettings
 from applier.sinks.write_transaction import WriteTransaction, check_deleted
 
@@ -163,23 +161,7 @@ def _unknown(ours: SinkError, error: Exception) -> UnknownOutcome:
     return UnknownOutcome(message, cause=ours.message, code=ours.facts.get("code", code_of(error)))
 
 
-@dataclass(frozen=True, slots=True)
-class MysqlWriter:
-    """Writes segments of one replica. Picklable; its session lives in the process that writes."""
-
-    settings: SinkSettings
-
-    def write(
-        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
-    ) -> WriteOutcome:
-        """Write one segment: see ``Writer.write``."""
-        return self._transaction.write(fence, statements, commit, quarantined)
-
-    def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
-        """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
-        return self._transaction.write_rows(fence, statements, at_once=at_once)
-
-    @property
-    def _transaction(self) -> WriteTransaction:
-        bookkeeping = bookkeeping_of(self.settings)
-        return WriteTransaction(bookkeeping, MysqlWriteSessions(self.settings, bookkeeping))
+def writer_of(settings: SinkSettings) -> WriteTransaction:
+    """Return what writes segments of one replica. Picklable; its session lives in the process that writes."""
+    bookkeeping = bookkeeping_of(settings)
+    return WriteTransaction(bookkeeping, MysqlWriteSessions(settings, bookkeeping))

@@ -40,7 +40,8 @@ from applier.sinks.sqlite.errors import commit_failed
 from applier.sinks.sqlite.ownership import FileLock
 from applier.sinks.sqlite.schema_change import apply_ddl
 from applier.sinks.sqlite.session import database_path, open_engine, raw, require_file_place, snapshot, transaction
-from applier.sinks.sqlite.writer import SqliteWriter, SqliteXaReader
+from applier.sinks.sqlite.writer import SqliteWriteSessions, SqliteXaReader
+from applier.sinks.write_transaction import WriteTransaction
 
 T = TypeVar("T")
 
@@ -69,9 +70,9 @@ class SqliteSink(SqlSink):
         return Reserved("", frozenset())
 
     @property
-    def writer(self) -> SqliteWriter:
+    def writer(self) -> WriteTransaction:
         """The writing part, for executors on this machine."""
-        return SqliteWriter(self._path, self._tables, self._settings.lock_wait_timeout_s)
+        return WriteTransaction(self._tables, SqliteWriteSessions(self._path, self._settings.lock_wait_timeout_s))
 
     @property
     def xa_reader(self) -> SqliteXaReader:

@@ -1,7 +1,7 @@
 """The sessions of SQLite's writers: one connection and one transaction per segment. Opening a file is cheap, so none is kept open."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,9 @@ from applier.planner.port import Statement
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.bookkeeping.progress_table import FenceState
 from applier.sinks.bookkeeping.xa_table import read_pieces
-from applier.sinks.progress import Fence, ProgressCommit, WriteOutcome
-from applier.sinks.quarantine import Quarantined
 from applier.sinks.sqlite.errors import commit_failed, translate
 from applier.sinks.sqlite.session import FileSession, open_engine, raw, snapshot
-from applier.sinks.write_transaction import WriteTransaction, check_deleted
+from applier.sinks.write_transaction import check_deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +103,3 @@ class SqliteWriteSessions:
         except BaseException:
             connection.close()
             raise
-
-
-@dataclass(frozen=True, slots=True)
-class SqliteWriter:
-    """Writes a segment from any process of the machine that holds the file. Picklable."""
-
-    path: Path
-    bookkeeping: Bookkeeping
-    lock_wait_timeout_s: int
-
-    def write(
-        self, fence: Fence, statements: Iterable[Statement], commit: ProgressCommit, quarantined: Quarantined | None = None
-    ) -> WriteOutcome:
-        """Write one segment: see ``Writer.write``."""
-        return self._transaction.write(fence, statements, commit, quarantined)
-
-    def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
-        """Write rows ahead of the checkpoint: see ``Writer.write_rows``."""
-        return self._transaction.write_rows(fence, statements, at_once=at_once)
-
-    @property
-    def _transaction(self) -> WriteTransaction:
-        return WriteTransaction(self.bookkeeping, SqliteWriteSessions(self.path, self.lock_wait_timeout_s))

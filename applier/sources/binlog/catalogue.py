@@ -18,9 +18,9 @@ from applier.model.errors import NeedsOperator, Remedy, SourceError
 from applier.model.events import FoldedName, RowOperation, TableName
 from applier.model.position import Ts
 from applier.mysql.catalogue import ALL_NAMES, NAMES_BUT_VIEWS, NAMES_WITH_ROWS, read_upstream_keys
-from applier.mysql.errors import DENIED, code_of
+from applier.mysql.errors import DENIED, NOT_THERE, code_of
 from applier.mysql.grants import Grants, shows_all_tables
-from applier.mysql.names import quote_table
+from applier.mysql.names import SYSTEM_SCHEMAS_OF_MYSQL, quote_table
 from applier.mysql.session import ServerSession, execute_text, read_rows
 from applier.planner.table_check import ListedTables, UpstreamKeys
 from applier.selection import SelectedTable, TableSelection
@@ -29,13 +29,10 @@ from applier.sources.binlog.scan import EventFeed
 from applier.sources.binlog.server import LogEnd, Server
 from applier.sources.binlog.walk import SchemaChanges, changes_until
 
-SYSTEM_SCHEMAS: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
-"""Folded names."""
-
 
 def is_system_schema(schema: str) -> bool:
     """Return whether a schema is a system schema."""
-    return schema.casefold() in SYSTEM_SCHEMAS
+    return schema.casefold() in SYSTEM_SCHEMAS_OF_MYSQL
 
 
 def excluded(name: TableName, selection: TableSelection) -> SelectedTable | None:
@@ -60,7 +57,6 @@ MOST_WALKED_BYTES: Final = 64 << 20
 """Bytes of the log that are searched for DDLs after a position: about a second."""
 LOCK_WAIT_S: Final = 2
 """A table that a statement holds for longer makes the list worthless for now."""
-_UNKNOWN: Final = frozenset({1049, 1146})
 _LOGGED: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 
 
@@ -159,7 +155,7 @@ class UpstreamCatalogue:
             names = [TableName(*map(str, row)) for row in self._server.rows("listing the tables", NAMES_BUT_VIEWS)]
             # Of two tables with one name in the sink, the replica has the second one.
             names.sort(key=self._selection.has)
-            self._names = {self._selection.name(name).fold(): name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS}
+            self._names = {self._selection.name(name).fold(): name for name in names if not is_system_schema(name.schema)}
         return self._names
 
     def is_left_out(self, table: FoldedName) -> bool:
@@ -217,7 +213,7 @@ def chosen_tables(server: Server, selection: TableSelection) -> list[TableName]:
 
 def _chosen(rows: Iterable[tuple[object, ...]], selection: TableSelection) -> list[TableName]:
     names = [TableName(str(schema), str(table)) for schema, table in rows]
-    return sorted(name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS and selection.has(name))
+    return sorted(name for name in names if name.schema.casefold() not in SYSTEM_SCHEMAS_OF_MYSQL and selection.has(name))
 
 
 def _wait_for(session: ServerSession, name: TableName) -> None:
@@ -226,5 +222,5 @@ def _wait_for(session: ServerSession, name: TableName) -> None:
         read_rows(session, f"SHOW CREATE TABLE {quote_table(name.schema, name.table)}")
     except SQLAlchemyError as error:
         # Dropped since, or the user may not see more than its name.
-        if code_of(error) not in _UNKNOWN | DENIED:
+        if code_of(error) not in NOT_THERE | DENIED:
             raise

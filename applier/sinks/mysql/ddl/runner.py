@@ -21,7 +21,7 @@ from applier.ddl.conditions import background_form, may_run_in_background
 from applier.ddl.parser import NO_SEQUENCE, OTHER_ROWS
 from applier.model.errors import ApplierError, FatalSinkError, Remedy, RetryableSinkError, SinkError
 from applier.model.events import DdlEvent, DdlIdentity, FoldedName
-from applier.mysql.errors import ALREADY, ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
+from applier.mysql.errors import ALREADY, NO_TABLE, ErrorVerdict, code_of, is_database_error, is_known, meaning_of, translate
 from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.mysql.session import discard
 from applier.sinks.bookkeeping.ledger import Ledger
@@ -117,7 +117,7 @@ def _meet(one: Touches, other: Touches) -> bool:
     return any(name.is_covered(other) for name in one) or any(name.is_covered(one) for name in other)
 
 
-LOCK_WAIT_TIMEOUT, NO_TABLE, DUPLICATE_ENTRY, SYNTAX_ERROR = 1205, 1146, 1062, 1064
+LOCK_WAIT_TIMEOUT, DUPLICATE_ENTRY, SYNTAX_ERROR = 1205, 1062, 1064
 _NEAR: Final = re.compile(r"near '(.*)' at line", re.DOTALL)
 _MAX_SHOWN: Final = 80
 _LOCKED: Final = Remedy(

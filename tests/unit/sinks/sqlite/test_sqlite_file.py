@@ -49,4 +49,4 @@ def test_a_relative_path_means_the_directory_of_the_start(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     sink = SqliteSink(SinkSettings(url="sqlite:///replica.db"))
     monkeypatch.chdir("/")
-    assert sink.writer.path == tmp_path / "replica.db"
+    assert sink.writer.sessions.path == tmp_path / "replica.db"
