@@ -206,7 +206,7 @@ class TableMove(NamedTuple):
     sink: FoldedName | None
 
 
-class LeftOutTable(NamedTuple):
+class ExcludedTable(NamedTuple):
     """A table whose rows the filter excludes, or some of them. ``ts``: of one of them."""
 
     ts: int

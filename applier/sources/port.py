@@ -13,7 +13,7 @@ from applier.model.events import (
     AdminEvent,
     DdlEvent,
     Event,
-    LeftOutTable,
+    ExcludedTable,
     PlacedRow,
     ResolvedEvent,
     Shape,
@@ -36,7 +36,7 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | LeftOutTable | SkippedStatement
+Placed: TypeAlias = PlacedRow | DdlEvent | ResolvedEvent | AdminEvent | ExcludedTable | SkippedStatement
 """An event whose position is known: table, timestamp, operation and key. The image of a row is left as the bytes that came."""
 
 
@@ -77,7 +77,7 @@ class PlacedEvent(NamedTuple):
 
     offset: int
     index: int  # type: ignore[assignment] # as above
-    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable | SkippedStatement
+    event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | ExcludedTable | SkippedStatement
 
 
 class Placer(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, LeftOutTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
+from applier.model.events import AdminEvent, DdlEvent, ExcludedTable, PlacedRow, ResolvedEvent, RowOperation, Shape, TableName
 from applier.model.position import Offset, RecordPosition, Stream
 from applier.model.rejected_event import WHOLE_RECORD, RejectedEvent
 from applier.selection import SelectedTable, TableSelection, select_ddl
@@ -128,7 +128,7 @@ class SelectedEvents:
             return (select_ddl(plain, self._selection) if isinstance(plain, DdlEvent) else plain,)
         table = self.table(head.name)
         if table.is_filtered:
-            return (LeftOutTable(head.ts, head.name),)
+            return (ExcludedTable(head.ts, head.name),)
         if table.is_out or (table.ignored and event.operation() in table.ignored):
             return ()
         return routed_rows(table, event.rows())

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from applier.model.chunk import bucket_seed
 from applier.model.errors import Remedy, SourceError
-from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, ResolvedEvent, Shape, SkippedStatement, TableName
+from applier.model.events import AdminEvent, DdlEvent, ExcludedTable, FoldedName, ResolvedEvent, Shape, SkippedStatement, TableName
 from applier.model.failure import FailureKind
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.range_report import ChangedKey, DdlArrival, Promises, RangeId, RangeReport, RepeatPoint, ResumePoint, RowCount, TableRows
@@ -316,11 +316,11 @@ class RangeSummary:
         return table
 
     def add_event(
-        self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | LeftOutTable | SkippedStatement
+        self, offset: int, index: int, event: DdlEvent | ResolvedEvent | AdminEvent | RejectedEvent | ExcludedTable | SkippedStatement
     ) -> None:
         """Add an event that is not a row. SourceError if too many are rejected."""
         self._ends_announced = isinstance(event, AdminEvent)
-        if isinstance(event, LeftOutTable):
+        if isinstance(event, ExcludedTable):
             if not is_past(event.ts, self._floor_ts):
                 self._left_out[event.name] = None
             return

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from applier.model.errors import ProtocolError
-from applier.model.events import AdminEvent, DdlEvent, FoldedName, LeftOutTable, PlacedRow, ResolvedEvent, SkippedStatement, TableName
+from applier.model.events import AdminEvent, DdlEvent, ExcludedTable, FoldedName, PlacedRow, ResolvedEvent, SkippedStatement, TableName
 from applier.model.failure import NEVER_QUARANTINED
 from applier.model.position import NO_TS, Offset, Stream, Ts
 from applier.model.rejected_event import WHOLE_RECORD, EventPosition, QuarantineState, RejectedEvent, key_text, reason_of
@@ -113,7 +113,7 @@ class TolerantPlacer:
 
     def _skipped_by(self, offset: int, index: int, event: Placed | Unplaced) -> str | None:
         """Return who decided that the event is skipped; None if no rule names it."""
-        if isinstance(event, DdlEvent | LeftOutTable):
+        if isinstance(event, DdlEvent | ExcludedTable):
             return None
         skipped, skipped_ts = self._tolerance.skipped, self._tolerance.skipped_ts
         decided_by = skipped.get((offset, WHOLE_RECORD)) or skipped.get((offset, index))
@@ -148,7 +148,7 @@ def _consequence(event: Unplaced) -> str:
 def _times_of(placed: PlacedRows | PlacedEvent) -> Iterable[Ts | None]:
     if isinstance(placed, PlacedRows):
         return map(Ts, placed.commit_ts)
-    return () if isinstance(placed.event, RejectedEvent | LeftOutTable) else (_ts_of(placed.event),)
+    return () if isinstance(placed.event, RejectedEvent | ExcludedTable) else (_ts_of(placed.event),)
 
 
 def _ts_of(event: Placed | Unplaced) -> Ts | None:
@@ -159,7 +159,7 @@ def _ts_of(event: Placed | Unplaced) -> Ts | None:
             return event.commit_ts
         case Unplaced():
             return None if event.head is None else event.head.ts
-        case ResolvedEvent() | AdminEvent() | LeftOutTable() | SkippedStatement():
+        case ResolvedEvent() | AdminEvent() | ExcludedTable() | SkippedStatement():
             return None
 
 
@@ -171,5 +171,5 @@ def _table_of(event: Placed | Unplaced) -> TableName:
             return event.name
         case Unplaced():
             return TableName("", "") if event.head is None else event.head.name
-        case ResolvedEvent() | AdminEvent() | LeftOutTable() | SkippedStatement():
+        case ResolvedEvent() | AdminEvent() | ExcludedTable() | SkippedStatement():
             return TableName("", "")

@@ -16,8 +16,8 @@ from applier.model.events import (
     Column,
     DdlEvent,
     Event,
+    ExcludedTable,
     Image,
-    LeftOutTable,
     PlacedRow,
     ResolvedEvent,
     RowEvent,
@@ -150,7 +150,7 @@ class BinlogPlacer:
         if isinstance(found, SelectedTable):
             if found.is_filtered:
                 offset, commit_ts, index = origin
-                run.left_out[found.name] = PlacedEvent(offset, index, LeftOutTable(commit_ts, found.name))
+                run.left_out[found.name] = PlacedEvent(offset, index, ExcludedTable(commit_ts, found.name))
             return
         if isinstance(found, MappedTable) and found.ignored and OPERATIONS.get(kind, RowOperation.UPDATE) in found.ignored:
             return
@@ -222,7 +222,7 @@ def _unplaced(error: ApplierError, head: EventHead | None) -> Unplaced:
 
 
 def _one_by_one(run: _Run) -> Iterator[tuple[int, Placed]]:
-    yield from ((placed.index, placed.event) for placed in run.left_out.values())  # type: ignore[misc] # LeftOutTable alone
+    yield from ((placed.index, placed.event) for placed in run.left_out.values())  # type: ignore[misc] # ExcludedTable alone
     for shape, commit_ts, kind, _, index, key, image in zip(*run.columns, strict=True):
         yield index, PlacedRow(commit_ts, kind, shape, key, image)
 

@@ -32,7 +32,7 @@ from applier.model.events import (
     AdminEvent,
     DdlEvent,
     Event,
-    LeftOutTable,
+    ExcludedTable,
     PlacedRow,
     ResolvedEvent,
     RowEvent,
@@ -656,7 +656,7 @@ def _left_out(run: Sequence[RunRow]) -> Iterator[PlacedEvent]:
     """Yield each table with skipped rows, at its last row: of a replay that comes first, nothing is missed."""
     last = {row[0].selected.name: row for row in run if row[0].selected.is_filtered}
     for name, (_, offset, record, _) in last.items():
-        yield PlacedEvent(offset, 0, LeftOutTable(int(record[record.rfind(TAIL) + TS_AT : -2]), name))
+        yield PlacedEvent(offset, 0, ExcludedTable(int(record[record.rfind(TAIL) + TS_AT : -2]), name))
 
 
 class CanalEvent:

@@ -43,8 +43,8 @@ from applier.model.events import (
     AdminEvent,
     DdlEvent,
     Event,
+    ExcludedTable,
     Image,
-    LeftOutTable,
     PlacedRow,
     ResolvedEvent,
     RowEvent,
@@ -720,7 +720,7 @@ class OpenProtocolPlacer:
         """Yield each table with skipped rows, at its last row: of a replay that comes first, nothing is missed."""
         filtered = {row[1].table: (row[0], row[1].table.selected.name, row[2], row[3]) for row in run if row[1].table.selected.is_filtered}
         for ts, name, offset, index in filtered.values():
-            yield PlacedEvent(offset, index, LeftOutTable(ts, name))
+            yield PlacedEvent(offset, index, ExcludedTable(ts, name))
 
     def _end_run(self, run: list[RunRow]) -> Iterator[PlacedRows | PlacedEvent]:
         # Here and not where a row is added to the run: there it would cost something for each row of every table.

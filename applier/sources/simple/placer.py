@@ -16,8 +16,8 @@ from applier.model.events import (
     MARKER_IMAGE,
     DdlEvent,
     DdlRefusal,
+    ExcludedTable,
     Image,
-    LeftOutTable,
     PlacedRow,
     ResolvedEvent,
     RowEvent,
@@ -560,7 +560,7 @@ class SimplePlacer:
             # Each table at its last row: of a replay that comes first, nothing is missed.
             filtered = {row[1].selected.name: (row[0], row[3]) for row in rows if row[1].selected.is_filtered}
             for name, (ts, offset) in filtered.items():
-                yield PlacedEvent(offset, 0, LeftOutTable(ts, name))
+                yield PlacedEvent(offset, 0, ExcludedTable(ts, name))
         if kept:
             yield self._place_run(kept)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.model.errors import ApplierError, NeedsOperator, ProtocolError
-from applier.model.events import MARKER_IMAGE, LeftOutTable, ResolvedEvent, RowKind, RowOperation, TableName
+from applier.model.events import MARKER_IMAGE, ExcludedTable, ResolvedEvent, RowKind, RowOperation, TableName
 from applier.model.position import RecordPosition
 from applier.selection import TableFilter, TableSelection
 from applier.sources.binlog import image_code
@@ -149,7 +149,7 @@ def test_a_table_that_is_left_out_is_named_and_its_rows_are_not_read():
     one = named("mariadb", "insert FULL")
     decoder = BinlogDecoder(TableSelection(tables=TableFilter.parse(["*.*", "!d_cap.nine"])))
     (found,) = decoder.placer(STREAM).place_all([record_of(one), record_of(one)])
-    assert found == PlacedEvent(OFFSET, 5 * ROWS_PER_EVENT, LeftOutTable(TS, TableName("d_cap", "nine")))
+    assert found == PlacedEvent(OFFSET, 5 * ROWS_PER_EVENT, ExcludedTable(TS, TableName("d_cap", "nine")))
 
 
 def test_the_servers_own_tables_are_no_rows_of_a_replica():
@@ -173,8 +173,8 @@ def test_what_is_wrong_with_a_table_that_a_replica_does_not_have_stops_nothing()
     value = b64decode(keyless["value"])
     record = record_of(keyless, value.replace(*NO_NAMES))
     (found,) = WITHOUT.placer(STREAM).place_all([record])
-    assert isinstance(found.event, LeftOutTable)
-    assert {type(one) for _, one in WITHOUT.placer(STREAM).place_each(*record)} == {LeftOutTable}
+    assert isinstance(found.event, ExcludedTable)
+    assert {type(one) for _, one in WITHOUT.placer(STREAM).place_each(*record)} == {ExcludedTable}
     assert list(BINLOG.placer(STREAM).place_all([record_of(keyless, record.value.replace(b"\x05d_cap\0", b"\x05mysql\0"))])) == []
 
 
@@ -190,7 +190,7 @@ def test_parts_of_json_values_stop_only_a_replica_that_has_the_table(decoder, st
             list(decoder.placer(STREAM).place_all([record_of(one, partial)]))
     else:
         (found,) = decoder.placer(STREAM).place_all([record_of(one, partial)])
-        assert isinstance(found.event, LeftOutTable)
+        assert isinstance(found.event, ExcludedTable)
 
 
 def forget():

@@ -3,7 +3,7 @@
 import pytest
 
 from applier.model.errors import ProtocolError
-from applier.model.events import LeftOutTable, PlacedRow, RowKind, TableName
+from applier.model.events import ExcludedTable, PlacedRow, RowKind, TableName
 from applier.model.position import Offset, Stream
 from applier.selection import TableSelection
 from applier.selection.selection import EventFilter, Route
@@ -35,10 +35,10 @@ def log(ts=TS, **others):
 
 def test_rows_of_an_excluded_table_are_named_and_not_read():
     found = placed(OTHERS, log(), row(), log(TS + 1), log(TS + 2), row(), watermark(), log(TS + 3))
-    tables = [(offset, event) for offset, event in found if isinstance(event, LeftOutTable)]
+    tables = [(offset, event) for offset, event in found if isinstance(event, ExcludedTable)]
     name = TableName("d", "log")
     # One by one until the beginning of its rows is known, then once for a run.
-    assert tables == [(0, LeftOutTable(TS, name)), (3, LeftOutTable(TS + 2, name)), (6, LeftOutTable(TS + 3, name))]
+    assert tables == [(0, ExcludedTable(TS, name)), (3, ExcludedTable(TS + 2, name)), (6, ExcludedTable(TS + 3, name))]
     assert [offset for offset, event in found if isinstance(event, PlacedRow)] == [1, 4]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from applier.config import load_config
 from applier.model.errors import ProtocolError
-from applier.model.events import MARKER_IMAGE, LeftOutTable, PlacedRow, RowKind, RowOperation, TableName
+from applier.model.events import MARKER_IMAGE, ExcludedTable, PlacedRow, RowKind, RowOperation, TableName
 from applier.model.position import Offset, RecordPosition
 from applier.model.rejected_event import WHOLE_RECORD
 from applier.sources.port import Record, Unplaced
@@ -357,7 +357,7 @@ def test_rows_of_tables_that_are_excluded_need_no_schema():
         ],
     ]
     found = placed(*values, selection=chosen)
-    assert {event.name for event in found if isinstance(event, LeftOutTable)} == {TableName("shop", "log")}
+    assert {event.name for event in found if isinstance(event, ExcludedTable)} == {TableName("shop", "log")}
     assert [decode_key(event.key) for event in found if isinstance(event, PlacedRow)] == [[0], [1], [2]]
 
 
