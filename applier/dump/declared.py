@@ -1,7 +1,7 @@
-"""Records that other programs have loaded the sink: the position at which it equals upstream, by whose word.
+"""Records that other programs have loaded the sink: the position at which it equals upstream, and who has declared it.
 
-No row is loaded or compared: ``applier verify`` compares, when the replica has caught up. Where the source can list upstream's tables at
-the position, the sink must have them all. If there is none, that is recorded: upstream was empty.
+No row is loaded or compared: ``applier verify`` compares, when the replica has caught up. Where the source can list
+upstream's tables at the position, the sink must have them all. If there is none, that is recorded: upstream was empty.
 """
 
 from pathlib import Path

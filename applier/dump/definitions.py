@@ -1,4 +1,4 @@
-"""Makes in the sink what a dump defines: each definition is a DDL of the stream, chosen, routed and rewritten as one.
+"""Creates the tables and views of a dump in the sink: each definition is selected, routed and rewritten as a DDL of the stream.
 
 The ledger keeps them as done at the dump's timestamp, where the table check finds what upstream has.
 """

@@ -62,7 +62,7 @@ class LoadResult:
     rows: int
     size_bytes: int
     left_out: Sequence[str]
-    """What the dump holds and a replica has no use for: triggers, routines, sequences."""
+    """Objects of the dump that a replica does not need: triggers, routines, sequences."""
     floats: Sequence[str] = ()
     """Columns whose values have lost digits in the dump."""
 
@@ -114,7 +114,7 @@ def _definitions(config: Config, sink: Sink, start_ts: Ts, options: LoadOptions)
 
 
 def _target_names(config: Config, inventory: Inventory) -> tuple[list[TableName], list[TableName]]:
-    """Return the tables and views of the chosen files under the sink's names. ConfigError: two of them would be one."""
+    """Return the tables and views of the chosen files under the sink's names. ConfigError: two of them would have one name."""
     selection = config.source.selection()
     tables, views = inventory.tables, inventory.views
     there, those_views = ([selection.name(table) for table in names if selection.has(table)] for names in (tables, views))

@@ -1,4 +1,4 @@
-"""What a dump consists of: its files by kind, in the order in which they are loaded. No file is passed over.
+"""What a dump consists of: its files by kind, in the order in which they are loaded. No file is skipped silently.
 
 Dumpling and mydumper name them alike: ``shop-schema-create.sql``, ``shop.orders-schema.sql``, ``shop.orders.000000000.sql`` (rows),
 ``shop.v-schema-view.sql``, ``shop.s-schema-sequence.sql``, ``shop.orders-schema-triggers.sql``, ``shop-schema-post.sql`` (routines).

@@ -1,4 +1,4 @@
-"""Loads a dump into the sink: what it defines as DDLs, then its rows, several tables at once; views last. Says how far it is."""
+"""Loads a dump into the sink: what it defines as DDLs, then its rows, several tables at once; views last. Reports its progress."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait

@@ -1,8 +1,8 @@
 """Cuts a file of a dump into statements, and says what each one is. Bytes of rows stay as they are.
 
 A statement ends at the end of a line. The dumpers escape the ends of lines in values, so that is cheap to see; where a value holds one all
-the same, its quotes show it. What a statement is decides whether it is loaded, needed for loading, or of no use in a replica. One that is
-not known is refused: nothing is passed over silently.
+the same, its quotes show it. What a statement is decides whether it is loaded, needed for loading, or not needed in a replica. An unknown
+one is refused: nothing is skipped silently.
 """
 
 import re
@@ -27,7 +27,7 @@ class PieceKind(Enum):
     ZONE = "zone"
     """``name`` is the zone of the TIMESTAMP values that follow."""
     LEFT_OUT = "skipped"
-    """``name`` says what it is: a replica has no use for it."""
+    """``name`` says what it is: a replica does not need it."""
     NOTHING = "nothing"
     """It prepares or ends the load of another program."""
 

@@ -1,6 +1,6 @@
 """The URL of a server: which URLs are allowed, and why others are refused. No message here quotes a part that may be a password.
 
-SQLAlchemy hands the options of a URL to the driver as texts. PyMySQL takes some of them for true whatever their text is
+SQLAlchemy hands the options of a URL to the driver as texts. PyMySQL treats some of them as true whatever their text is
 (``autocommit=false`` switches it on), and others change what a session writes or how long it waits. So only options on a list of
 harmless ones are allowed; the applier sets everything else.
 """
@@ -22,7 +22,7 @@ CONNECT_TIMEOUT: Final = "connect_timeout"
 MAX_CONNECT_TIMEOUT_S: Final = 60
 """With a longer one, neither a retry nor a shutdown would come in time."""
 HARMLESS: Final = frozenset({"bind_address", CONNECT_TIMEOUT, "program_name", "unix_socket"})
-"""How the server is reached, and what it shows of the session."""
+"""Options about how the server is reached, and how it shows the session."""
 
 _IN_THE_URL: Final = Remedy("sink.write-into-url", "Write it before the '?': mysql+pymysql://user@host:3306/")
 _NO_DATABASE: Final = Remedy(

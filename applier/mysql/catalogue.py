@@ -112,7 +112,7 @@ def _upstream_keys(parts: Iterable[Row], columns: Collection[Row]) -> UpstreamKe
 
 
 def whole_columns_of_indexes(connection: Connection, table: TableName) -> dict[str, tuple[str, ...]]:
-    """Return the columns of each index up to the first part that is no whole column, casefolded. ``table``: as for ``read_view``."""
+    """Return the columns of each index up to the first part that is not a whole column, casefolded. ``table``: as for ``read_view``."""
     found: dict[str, list[str | None]] = {}
     for part in sorted(read_view(connection, _ORDERED_PARTS, [table])[table], key=lambda part: int(part["SEQ_IN_INDEX"])):
         is_whole = part["COLUMN_NAME"] is not None and part["SUB_PART"] is None
@@ -139,7 +139,7 @@ _DEFAULT: Final = re.compile(r" DEFAULT ('(?:[^'\\]|''|\\.)*')", re.DOTALL)
 
 
 def restore_binary_defaults(connection: Connection, table: TableName, columns: list[dict[str, Any]]) -> None:
-    """Put the bytes of SHOW CREATE TABLE instead of defaults with question marks. ``columns``: rows of information_schema.COLUMNS."""
+    """Replace defaults with question marks by the bytes of SHOW CREATE TABLE. ``columns``: rows of information_schema.COLUMNS."""
     unclear = [row for row in columns if _is_unclear(row)]
     if not unclear:
         return

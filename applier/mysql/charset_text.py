@@ -1,8 +1,8 @@
 """CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB: text by its character set, bytes as they are.
 
 A sink converts text from UTF-8 by the tables of its server, and must get the same bytes again. Python's codecs were compared with MariaDB
-10.11 and MySQL 9.7 for each character. A character that Python reads otherwise, or that does not lead back, is not read as text: the whole
-value is then its bytes (lone surrogates), which sinks write as they are.
+10.11 and MySQL 9.7 for each character. A character that Python reads differently, or that does not lead back, is not read as text: the
+whole value is then its bytes (lone surrogates), which sinks write as they are.
 
 Python has no codec of eucjpms (EUC with the characters of Windows' cp932): it is read here, and codes that do not lead back are refused.
 For 8-bit character sets without an exact codec in Python, a table gives the characters of the bytes 128 to 255. It was

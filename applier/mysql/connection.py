@@ -1,4 +1,4 @@
-"""TLS to a server of the MySQL family: from the operator's words to what PyMySQL takes.
+"""TLS to a server of the MySQL family: from the operator's settings to PyMySQL's arguments.
 
 A process has one context per choice of the operator: to load the system's certificates takes 30 ms of CPU, and there are many sessions.
 """

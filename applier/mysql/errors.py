@@ -1,9 +1,9 @@
-"""What the error codes of MySQL, MariaDB and TiDB mean to the applier, in one table, and the way from an exception to an error of ours.
+"""What the error codes of MySQL, MariaDB and TiDB mean to the applier, in one table, and how an exception becomes one of our errors.
 
 Unknown codes are fatal. Sources: mysql_sink.md 5.5 and 5.6; MySQL error reference; MariaDB error codes; TiDB error codes.
 
 A message of the server may quote row values (duplicate entry, incorrect value, the text near a syntax error). So only the messages of
-codes that are known to carry nothing but names are passed on; of others the column or key is picked out of the end of the message.
+codes that are known to carry nothing but names are passed on; from others only the column or key at the end of the message is taken.
 """
 
 import re
@@ -335,7 +335,7 @@ TIDB_GENERIC: Final = 1105
 NO_PRIVILEGE: Final = frozenset({1044, 1142, 1143, 1227, 1370, 1410})
 """The server has answered, and the user may not do what was asked: on a schema, a table, a column, a routine, or at all."""
 DENIED: Final = NO_PRIVILEGE | {1045, 1698, 3118}
-"""These, and a user that the server does not let in."""
+"""These, and a user whose login the server refuses."""
 NO_TABLE: Final = 1146
 NOT_THERE: Final = frozenset({1049, NO_TABLE})
 """A schema or a table that the server does not have, or does not show to the user."""

@@ -67,7 +67,7 @@ class Grants:
 
 EVERYWHERE: Final = TableName("", "")
 SHOWS_KEYS: Final = ("REFERENCES", "INSERT", "UPDATE", "DELETE", "ALTER", "INDEX", "DROP", "CREATE")
-"""Any of them shows a table and its foreign keys. SELECT does not show the keys on MariaDB, and no one says that something is hidden."""
+"""Any of them shows a table and its foreign keys. SELECT does not show the keys on MariaDB, and nothing says that something is hidden."""
 
 
 def shows_all_tables(grants: Grants) -> bool:

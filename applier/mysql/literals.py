@@ -1,4 +1,4 @@
-"""Values as literals of MySQL, MariaDB and TiDB. One function per column, chosen once; never a value that the type does not vouch for.
+"""Values as literals of MySQL, MariaDB and TiDB. One function per column, chosen once; never a value that the type does not guarantee.
 
 A literal is used in REPLACE lists and in comparisons with key columns, and must be exact in both:
 
@@ -165,7 +165,7 @@ def float32(value: Any) -> str:
 
 
 def decimal(value: Any) -> str:
-    """Render a DECIMAL exactly; what does not look like one is left, as a string, to the database's judgement."""
+    """Render a DECIMAL exactly; what does not look like one is passed as a string, for the database to judge."""
     if value is not None and _DECIMAL_TEXT.fullmatch(value):
         return str(value)
     return text(value)

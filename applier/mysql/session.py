@@ -155,7 +155,7 @@ def _undecoded(connection: Connection) -> Iterator[pymysql.Connection]:
 def read_bytes(connection: Connection, query: str) -> list[tuple[Any, ...]]:
     """Run a query without parameters and return its rows with every text as the bytes that came.
 
-    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is no text in any character set.
+    MariaDB writes binary defaults into SHOW CREATE TABLE as they are, which is not text in any character set.
     """
     with _undecoded(connection) as driver, driver.cursor() as cursor:
         cursor.execute(query)
@@ -186,7 +186,7 @@ def read_checked(connection: Connection, query: str) -> tuple[list[tuple[Any, ..
 def read_named(connection: Connection, query: str, values: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Run a query with ``%s`` for each value and return its rows by column name, in upper case, with every text decoded.
 
-    What is no UTF-8 (MariaDB shows binary literals as they are) becomes halves of surrogate pairs.
+    What is not UTF-8 (MariaDB shows binary literals as they are) becomes halves of surrogate pairs.
     """
     with _undecoded(connection) as driver, driver.cursor() as cursor:
         cursor.execute(query, values)

@@ -81,7 +81,7 @@ class EqualRows(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EqualRowsRule:
-    """``patterns`` of tables at ``Acceptance``: the first that fits decides; ``otherwise``: of all other tables."""
+    """``patterns`` of tables as in ``Acceptance``: the first that fits decides; ``otherwise``: of all other tables."""
 
     otherwise: EqualRows = EqualRows.STOP
     patterns: tuple[tuple[str, EqualRows], ...] = ()

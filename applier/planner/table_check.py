@@ -490,7 +490,7 @@ class TableLister(Protocol):
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
         """Return tables that upstream has at a position; None: it cannot tell. ApplierError: it does not answer, or refuses.
 
-        ``settled``: tables whose own statements of now are waited for first, so that a CREATE that runs has its event in the log.
+        ``settled``: tables whose running statements are waited for first, so that a CREATE that runs has its event in the log.
         """
         ...
 

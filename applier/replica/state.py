@@ -307,7 +307,7 @@ class ReplicaState:
         self.coordinator = Coordinator(load_starting_point(components.sink, progress), policy=settings.policy, until_ts=self._until_ts())
 
     def list(self, listing: Listing) -> None:
-        """Tell the coordinator which partitions there are. Errors at ``Coordinator.list``; SourceError."""
+        """Tell the coordinator which partitions there are. Errors as in ``Coordinator.list``; SourceError."""
         # Before a window closes at what they have promised.
         if self._growth is not None:
             self.repeats.unordered_ts = self._growth.listed(listing, self.progress.checkpoint_ts)

@@ -36,7 +36,7 @@ from applier.telemetry.watchdog import Watchdog
 FIRST_WAIT_S: Final = 0.25
 JITTER_S: Final = 0.25
 LONGEST_WAIT_S: Final = 5.0
-"""What is back is used again after this time at the latest."""
+"""A server that answers again is used after this time at the latest."""
 
 
 def retrying(shutdown: Shutdown, retry_for_s: float, notes: Notes) -> Retrying:

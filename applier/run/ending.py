@@ -40,7 +40,7 @@ def end_stored(command: str, settings: SinkSettings, shutdown: Shutdown | None =
 
 
 def store_error(command: str, settings: SinkSettings, error: BaseException) -> None:
-    """Store that a run has ended with ``error``. at ``end_stored``."""
+    """Store that a run has ended with ``error``, as ``end_stored`` does."""
     if not (isinstance(error, ApplierError) and error.kind is FailureKind.PAUSED):
         _store(settings, _of(command, error))
 

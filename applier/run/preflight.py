@@ -1,4 +1,4 @@
-"""What a run examines before it opens anything: what a second is enough for (``applier.check``), all at the same time.
+"""The checks of a run before it opens anything: the ones that take a second (``applier.check``), all at the same time.
 
 An error ends the run before Spark starts. A server that does not answer is not an error here: a run retries that, and a catch-up
 reports it.

@@ -22,7 +22,7 @@ MODULES: Final = (
     "applier.sources.formats",
     "applier.sources.kafka.reader",
 )
-"""What tasks use, and no more: the sinks themselves (SQLAlchemy, migrations) would be twice the memory."""
+"""The modules that tasks use, and no more: the sinks themselves (SQLAlchemy, migrations) would be twice the memory."""
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """How a filter and routes change a DDL: it is skipped, refused, or gets the sink's names.
 
-What is never wrong decides. A statement about tables that are all skipped is skipped. One that takes a table into the selection is
-refused, because the table's rows were never read; one that takes a table out of it is applied (as TiCDC does): the sink's table then has
+The rule is what is never wrong. A statement about tables that are all skipped is skipped. One that moves a table into the selection is
+refused, because the table's rows were never read; one that moves a table out of it is applied (as TiCDC does): the sink's table then has
 a name that gets no more rows. A statement that mixes tables of both kinds is refused, since only its names may change.
 """
 
@@ -137,7 +137,7 @@ def _unless_kept(routed: DdlEvent, ddl: DdlEvent, kind: DdlKind, source: TableNa
 
 
 def _of_swap(ddl: DdlEvent, statement: DdlStatement, selection: TableSelection) -> DdlEvent | None:
-    """Return a RENAME that puts an excluded copy instead of a table, as a change of that table; None for another statement.
+    """Return a RENAME that replaces a table by an excluded copy, as a change of that table; None for another statement.
 
     Its text is a change that touches what the ALTER TABLE of the copy touches; the driver, who knows the ledger, writes that one into it.
     """

@@ -60,7 +60,7 @@ class Locations:
         return dict(self._waiting)
 
     def stored(self, changes: Changes) -> None:
-        """Take changes as durable."""
+        """Record changes as durable."""
         for table, place in changes.items():
             if table in self._waiting and self._waiting[table] == place:
                 del self._waiting[table]

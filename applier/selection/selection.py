@@ -2,7 +2,7 @@
 
 Event filters: kinds of events of chosen tables that are skipped, as in a changefeed's ``[[filter.event-filters]]``.
 
-What they exclude of the rows makes the sink differ from upstream: that is what the operator asks for.
+The sink then lacks the excluded rows: the operator asks for that.
 
 Routes: the names that tables have in the sink. The first route that matches a table counts; without one it keeps its name.
 
@@ -158,7 +158,7 @@ class OnlineDdlMode(StrEnum):
     ALWAYS = "always"
     """All of these tables are skipped, whatever the table filter says."""
     OFF = "off"
-    """They are tables like others."""
+    """They are treated as other tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def _names(found: str, table: str, length: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SelectedTable:
-    """The selection's decision about one table of upstream: known before anything of a row but its table is read.
+    """The selection's decision about one table of upstream: known as soon as the table of a row is read.
 
     ``ignored``: row changes that an event filter excludes; ``is_filtered``: the table filter excludes the table, and the report of a range
     excludes some; ``is_out``: none of its rows is applied.

@@ -3,8 +3,8 @@ r"""The table filter: rules in TiDB's syntax, the last one that matches a table 
 Patterns of table names in TiDB's table-filter syntax (TiDB's manual, "Table Filter"): ``shop.*``, ``!shop.log_*``, ``/^db\d/.t[0-9]``.
 
 A part of a name is plain (letters, digits, ``$``, ``_`` and what is not ASCII), has wildcards (``*``, ``?``, ``[abc]``, ``[!a]``), is
-quoted ("..." or `...`) or is a regular expression between slashes. A backslash makes the character after it plain. Case does not count,
-as in TiDB, and as in a changefeed with ``case-sensitive = false``, the default.
+quoted ("..." or `...`) or is a regular expression between slashes. A backslash makes the character after it plain. Case is ignored, as
+in TiDB, and as in a changefeed with ``case-sensitive = false``, the default.
 """
 
 import re

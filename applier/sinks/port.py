@@ -34,7 +34,7 @@ class Writer(Protocol):
     def write_rows(self, fence: Fence, statements: Iterable[Statement], *, at_once: bool = False) -> WriteOutcome:
         """Write rows ahead of the checkpoint; the progress stays where it is. Several writers do so at once, in several transactions.
 
-        Each transaction holds the progress row shared, under the fence. COMMITTED: all rows are durable. FENCED, RELOAD: at ``write``.
+        Each transaction holds the progress row shared, under the fence. COMMITTED: all rows are durable. FENCED, RELOAD: as for ``write``.
         FAILED: some may be durable; to write them again is right. A call may be repeated, also late, for as long as the window stays: so
         DELETEs and REPLACEs of one table come in two windows, or ``at_once``: in one transaction.
         """

@@ -1,6 +1,6 @@
 """The HTTP endpoint of a run: open from its start if the address is free, else as soon as it becomes free.
 
-It shows no secrets and listens on loopback by default: no one is asked for a password, except for the two commands, which need a token.
+It shows no secrets and listens on loopback by default: no password is needed, except for the two commands, which need a token.
 """
 
 import errno
@@ -188,7 +188,7 @@ def _is_address(host: str) -> bool:
 
 
 ASKS_S: Final = 5.0
-"""A page asks every second: someone who asked this recently will ask again."""
+"""A page asks every second: a client that asked this recently will ask again."""
 
 
 class EndNotice:
@@ -235,7 +235,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = frozenset({"/api/pause", "/api/resume"})
 OPEN: Final = frozenset({"/metrics", "/healthz", "/readyz"})
-"""Asked by scrapers and supervisors under whatever name they use. They show no names of tables, statements or errors."""
+"""Asked by scrapers and supervisors under whatever name they use. These answers show no names of tables, statements or errors."""
 _UNKNOWN_HOST: Final = Remedy("status.add-host-name", "Add the name to [http] names, or use the IP address")
 _NO_TOKEN: Final = Remedy("status.set-token-file", "Set [http] token_file, or use `applier pause` and `applier resume`")
 _WRONG_TOKEN: Final = Remedy(
@@ -268,7 +268,7 @@ class StatusApp:
         self._end_notice.end(error)
 
     def wait_until_read(self, at_most_s: float) -> None:
-        """Wait until someone who was asking for the status has heard of the end."""
+        """Wait until a client that asks for the status has read the end."""
         self._end_notice.wait_until_read(at_most_s)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -368,7 +368,7 @@ LOGGER: Final = logging.getLogger(LOGGER_NAME)
 REQUEST_TIMEOUT_S: Final = 10.0
 """The connection of a client that sends nothing for so long is closed."""
 MOST_CONNECTIONS: Final = 200
-"""More at once are closed unanswered: each takes a thread and a file descriptor of the run, which needs its own."""
+"""Further ones are closed unanswered: each takes a thread and a file descriptor of the run, which needs its own."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -390,7 +390,7 @@ class _Server(ThreadingMixIn, WSGIServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for the next one."""
+        """Answer, and free the slot for the next one."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -489,7 +489,7 @@ def _refused(host: str, port: int, error: Exception) -> ConfigError:
 
 
 FAREWELL_S: Final = 2.0
-"""How long the end of a run waits for a page that asks every second. No one waits where no page is open."""
+"""How long the end of a run waits for a page that asks every second. Without an open page there is no wait."""
 
 
 class Address(Protocol):

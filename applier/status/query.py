@@ -74,7 +74,7 @@ class StatusQuery:
     def _ask_run(self, overview: Overview | None) -> Mapping[str, Any] | None:
         """Ask the run that owns the replica, if it is on this machine; None if it does not answer, or another run does.
 
-        Without an ``overview`` no one names the owner: a run of this name is believed.
+        Without an ``overview`` the owner is not known: a run of this name is trusted.
         """
         http, view = self._target.http, overview.owner if overview is not None else None
         if http is None or (overview is not None and (view is None or view.owner.host != socket.gethostname())):

@@ -1,7 +1,7 @@
 """What the page asks of the sink: the DDLs and the quarantine of the replica, and whether it is paused.
 
-Each question has a connection of its own, so it never disturbs the sessions of the run. One thread asks at a time, and everybody who asks
-within two seconds gets the same answer: a page that is open on twenty screens costs the database no more than one.
+Each question has a connection of its own, so it never disturbs the sessions of the run. One thread asks at a time, and all who ask within
+two seconds get the same answer: a page that is open on twenty screens costs the database no more than one.
 """
 
 import time
@@ -53,7 +53,7 @@ class ReplicaAccess(Protocol):
         ...
 
     def pause(self, said_by: str) -> None:
-        """Pause the replica; the pause of someone else stays as it is."""
+        """Pause the replica; another operator's pause stays as it is."""
         ...
 
     def resume(self) -> None:
@@ -96,7 +96,7 @@ class SinkAccess:
         return self._answer("last_end", lambda connection: {"end": _end(RunEndTable(self._tables).last(connection))})
 
     def pause(self, said_by: str) -> None:
-        """Pause the replica; the pause of someone else stays as it is."""
+        """Pause the replica; another operator's pause stays as it is."""
         self._pauses.begin(said_by)
 
     def resume(self) -> None:

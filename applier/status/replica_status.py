@@ -51,7 +51,7 @@ class ReplicaStatus:
     overview: Overview
     source_problem: str = ""
     sink_problem: str = ""
-    """Why nothing is known but what the run answers, or ""."""
+    """Why only the run's answer is known, or ""."""
     asked_at_s: float = 0.0
     """Unix time."""
     live: Mapping[str, Any] | None = None
@@ -290,7 +290,7 @@ class Health(IntEnum):
     LAGGING = 1
     STOPPED = 2
     HINDERED = 3
-    """It runs, and something keeps it from getting on that may need a person."""
+    """It runs, and a problem that may need an operator keeps it from making progress."""
 
 
 class Verdict(NamedTuple):
@@ -301,7 +301,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(status: ReplicaStatus, max_lag_s: float | None = None) -> Verdict:
-    """Judge a replica; ``max_lag_s``: the greatest lag that is well (None: any)."""
+    """Judge a replica; ``max_lag_s``: the greatest lag that counts as well (None: any)."""
     live, owner = status.live, status.overview.owner
     if live is None and (owner is None or owner.state is OwnerState.DEAD):
         return Verdict(Health.STOPPED, "stopped: no run owns the replica" if owner is None else "stopped: the run that owns it has died")

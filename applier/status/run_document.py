@@ -76,7 +76,7 @@ def iso_of(unix_s: float | None) -> str | None:
 
 
 def rounded(seconds: float | None) -> float | None:
-    """Round to milliseconds, which is what a timestamp knows."""
+    """Round to milliseconds, the precision of a timestamp."""
     return None if seconds is None else round(seconds, 3)
 
 

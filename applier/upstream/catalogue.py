@@ -1,6 +1,6 @@
 """Upstream's unique keys, collations and plain columns, asked of TiDB where its records do not show them (canal-json, simple).
 
-What is asked is the present: a replica that lags may learn of an index that its rows do not have yet. So a statement that has run
+The answers are about the present: a replica that lags may learn of an index that its rows do not have yet. So a statement that has run
 in the sink comes first, and upstream is asked only where that does not answer.
 """
 
@@ -33,7 +33,7 @@ class TidbCatalogue:
         self._names: dict[FoldedName, TableName] | None = None
 
     def forget(self) -> None:
-        """Forget what was answered."""
+        """Drop the cached answers."""
         self._names = None
 
     def definitions(self, tables: Collection[FoldedName]) -> Mapping[FoldedName, UpstreamKeys]:
@@ -58,7 +58,7 @@ class TidbCatalogue:
         """Accept all: TiDB has no two tables whose names differ only in case."""
 
     def is_left_out(self, table: FoldedName) -> bool:
-        """Ask the selection; a table that was not asked for is taken to have the same name in the sink."""
+        """Ask the selection; a table that was not asked for counts as having the same name in the sink."""
         name = (self._names or {}).get(table, TableName(*table))
         return not self.selection.has(name)
 

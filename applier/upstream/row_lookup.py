@@ -159,7 +159,7 @@ T = TypeVar("T")
 ATTEMPTS: Final = 5
 MAX_WAIT_S: Final = 5.0
 FIRST_KEYS: Final = 16
-"""Keys of the first statement: nothing is known of the rows yet."""
+"""Keys of the first statement: the size of the rows is not known yet."""
 PART_BYTES: Final = 32 << 20
 """What a statement should return at most; a single row may be larger."""
 

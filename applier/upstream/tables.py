@@ -34,7 +34,7 @@ class TidbTables:
     selection: TableSelection
 
     def listed_at(self, ts: Ts, settled: Collection[TableName] = ()) -> ListedTables | None:
-        """Read the catalogue at ``ts``: no DDL of later is in it. None: the time does not exist."""
+        """Read the catalogue at ``ts``, without any later DDL. None: the time does not exist."""
         del settled
         if not ts:
             return None

@@ -2,8 +2,8 @@
 
 Theory. Both databases compute a checksum of the range. If they differ, the rows of the range are divided by a digest of their key, in the
 same way on both sides whatever the collations are, and checksums of these parts are compared. Of parts that differ, keys and digests of
-the rows are read. So at most a few thousand rows of a range that differs reach this program, and none of one that is equal. What
-decides in the end are the values of the rows that are suspected, column by column: servers print some equal values differently.
+the rows are read. So at most a few thousand rows of a range that differs reach this program, and none of one that is equal. Finally
+the values of the suspected rows decide, column by column: servers print some equal values differently.
 """
 
 import time
@@ -123,7 +123,7 @@ def _bits_for(rows: int, bits: int) -> int:
 
 
 def _grouped(sizes: dict[int, tuple[Checksum, Checksum]], rows_of: Callable[[tuple[Checksum, Checksum]], int]) -> Iterator[list[int]]:
-    """Put parts together as long as their rows are looked at one by one."""
+    """Join parts as long as their rows are few enough to be compared one by one."""
     group: list[int] = []
     rows = 0
     for part, size in sizes.items():
@@ -184,7 +184,7 @@ def look_again(sides: Sides, pairs: Mapping[TableName, TablePair], results: list
 def wait_for_rows(
     sides: Sides, pairs: Mapping[TableName, TablePair], results: list[TableResult], patience: Patience, timeline: Timeline
 ) -> None:
-    """Look again until nothing differs, or ``tries`` times, each when the sink has passed upstream's time of the comparison before."""
+    """Compare again until nothing differs, or ``tries`` times, each when the sink has passed upstream's time of the comparison before."""
     for _ in range(patience.tries):
         if not any(result.differences or _is_whole(pairs, result) for result in results):
             return

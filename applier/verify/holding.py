@@ -1,7 +1,7 @@
 """Whether a column of the sink holds a value exactly: what a server would refuse, cut or round is not a repair.
 
-The statements of a repair run in a strict session, which refuses most of it, and with it the whole file. So it is found out before.
-A strict server still rounds a DECIMAL with a note only. What ``fitting`` refuses (fractions of a second, spaces at the end) is left to it.
+The statements of a repair run in a strict session, which refuses most of it, and with it the whole file. So it is checked before.
+A strict server still rounds a DECIMAL with a note only. ``fitting`` checks what it refuses (fractions of a second, spaces at the end).
 """
 
 from decimal import Decimal
@@ -18,7 +18,7 @@ EXACT: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii", "latin1"})
 CODECS: Final = {**dict.fromkeys(EXACT, "utf-8"), "ascii": "ascii", "latin1": "cp1252", "gbk": "gbk", "gb18030": "gb18030"}
 """Python's names of character sets that TiDB has. Of others, the strict session decides."""
 _LATIN1_CONTROLS: Final = str.maketrans(dict.fromkeys((0x81, 0x8D, 0x8F, 0x90, 0x9D), "?"))
-"""MySQL's latin1 is cp1252, and has these where cp1252 has nothing."""
+"""MySQL's latin1 is cp1252, and has these characters, which cp1252 lacks."""
 YEARS: Final = range(1901, 2156)
 BASIC_PLANE: Final = "\uffff"
 SLACK: Final = 1 + 2**-24

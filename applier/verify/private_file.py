@@ -8,7 +8,7 @@ from applier.model.errors import ConfigError, Remedy
 
 
 def write_private(path: Path, pieces: Iterable[str]) -> None:
-    """Write the text to a temporary file, and replace the file when it is complete. ConfigError if the position cannot be written."""
+    """Write the text to a temporary file, and replace the file when it is complete. ConfigError if the file cannot be written."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,4 +1,4 @@
-"""One verification, from beginning to end: which tables, their ranges, the threads; what is looked at again; the repair that is written."""
+"""One verification, from beginning to end: tables, ranges, threads, second comparisons, and the repair that is written."""
 
 import threading
 import time
@@ -194,18 +194,18 @@ class ComparedTables:
 
 
 class ComparisonWatcher(Protocol):
-    """Is told what happens, by any thread."""
+    """Receives what happens, from any thread."""
 
     def begin(self, rows: int) -> None:
-        """Be told how many rows there are, as the servers estimate."""
+        """Receive the servers' estimate of the number of rows."""
         ...
 
     def advance(self, table: TableName, rows: int) -> None:
-        """Be told that rows were compared."""
+        """Receive that rows were compared."""
         ...
 
     def say(self, line: str) -> None:
-        """Be told something that an operator should know."""
+        """Receive a note for the operator."""
         ...
 
 
@@ -315,7 +315,7 @@ class Verification:
                 workers.submit(_work(self, pair, scope, result, finished))
 
     def compare(self, sides: Sides, pair: TablePair, scope: Scope, result: TableResult, finished: FinishedRanges) -> None:
-        """Compare a range and note what comes out: the work of a thread."""
+        """Compare a range and record the result: the work of a thread."""
         left = max(0, self._options.most_differences - len(result.differences))
         try:
             found = TableComparison(pair, sides, left).compare(scope)
@@ -352,7 +352,7 @@ class _Spelling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Which databases are compared, and what is done about differences."""
+    """Which databases are compared, and the handling of differences."""
 
     upstream: SinkSettings
     sink: SinkSettings

@@ -1,7 +1,7 @@
 """The web page: one HTML document that holds its style and its scripts, so that it needs nothing but this server.
 
 The files are in the directory of this module, as they are written; ``uplot/`` is uPlot (MIT licence) as it is published. The policy allows
-exactly these scripts and styles, by their hashes: neither a script nor an address of anybody else, whatever a table is called.
+exactly these scripts and styles, by their hashes: no other script and no other address, whatever a table is called.
 """
 
 from base64 import b64encode
