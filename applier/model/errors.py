@@ -200,6 +200,12 @@ def readable_protocol(lacks: str) -> Remedy:
     return Remedy("record.use-open-protocol", text)
 
 
+NULL_VALUE = Remedy(
+    "rows.compare-not-null",
+    "Compare the column with upstream's. If it is NOT NULL there too: in canal-json, TiCDC's new architecture up to v8.5.4 writes the text "
+    "'null' as NULL (pingcap/ticdc issue 3958)",
+)
+"""Where a column of the sink that is NOT NULL refuses a NULL."""
 TIDB_EXTENSION = Remedy(
     "record.enable-tidb-extension",
     "Set enable-tidb-extension=true in the changefeed's sink URI: without it there is no commit timestamp and no watermark. "

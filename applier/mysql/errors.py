@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import pymysql
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.model.errors import NO_REMEDY, FatalSinkError, Remedy, RetryableSinkError, RowRefused, SinkError, SinkFull
+from applier.model.errors import NO_REMEDY, NULL_VALUE, FatalSinkError, Remedy, RetryableSinkError, RowRefused, SinkError, SinkFull
 
 
 class ErrorVerdict(Enum):
@@ -101,6 +101,7 @@ _DAMAGED = Remedy("mysql.repair-table", "See the server's log: check its disk, a
 RETRY = ErrorMeaning(ErrorVerdict.RETRY, shows_names=True)
 _LOST = ErrorMeaning(ErrorVerdict.LOST, _REACH, shows_names=True)
 _WRONG_VALUE = ErrorMeaning(ErrorVerdict.FATAL, _SHAPE, of_rows=True)
+_NULL = ErrorMeaning(ErrorVerdict.FATAL, NULL_VALUE, of_rows=True)
 _ALREADY_SO = ErrorMeaning(ErrorVerdict.ALREADY_SO, ALREADY, shows_names=True)
 
 MEANINGS: Final[dict[int, ErrorMeaning]] = {
@@ -253,13 +254,14 @@ MEANINGS: Final[dict[int, ErrorMeaning]] = {
         shows_names=True,
     ),
     # Rows that the sink's tables refuse.
-    1048: _WRONG_VALUE,
+    1048: _NULL,
     1062: ErrorMeaning(
         ErrorVerdict.FATAL,
         Remedy("mysql.look-for-unique-key", "Look for a unique key that upstream lacks, or a collation stricter than upstream's"),
         of_rows=True,
     ),
     1136: ErrorMeaning(ErrorVerdict.FATAL, _SHAPE),
+    1263: _NULL,  # of a line of a bulk load
     1264: _WRONG_VALUE,
     1265: _WRONG_VALUE,
     1292: _WRONG_VALUE,

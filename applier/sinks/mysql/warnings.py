@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.model.errors import Remedy, RowRefused
+from applier.model.errors import NULL_VALUE, Remedy, RowRefused
 from applier.model.events import TableName
 from applier.mysql.catalogue import describe
 from applier.mysql.errors import translate
@@ -23,6 +23,9 @@ too: the table check stops at such a table unless it is accepted)."""
 TRUNCATED: Final = 1265
 """Raised by ENUM ordinal 0, which is what upstream holds (the dialect refuses ordinals beyond the sink's elements), and by real losses."""
 OUT_OF_RANGE: Final = 1264
+NULLS: Final = frozenset({1048, 1263})
+"""A NULL for a column that is NOT NULL: of a statement of many rows, and of a bulk load."""
+_DEFINE_TABLE: Final = Remedy("mysql.define-table-after-warning", "Give the sink's table the definition that it has upstream")
 
 
 class _Warning(NamedTuple):
@@ -50,7 +53,7 @@ def judge_warnings(connection: Connection, statement: Statement, count: int, har
         return
     code = suspect[0].code if suspect else 0
     message = "the database would have changed a value silently; the transaction was rolled back"
-    remedy = Remedy("mysql.define-table-after-warning", "Give the sink's table the definition that it has upstream")
+    remedy = NULL_VALUE if code in NULLS else _DEFINE_TABLE
     raise RowRefused(message, remedy=remedy, code=code, **facts, **_column(suspect))
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy.exc import DBAPIError
 
-from applier.model.errors import ApplierError, FatalSinkError, Remedy, RetryableSinkError, RowRefused, SinkFull, UnknownOutcome
+from applier.model.errors import NULL_VALUE, ApplierError, FatalSinkError, Remedy, RetryableSinkError, RowRefused, SinkFull, UnknownOutcome
 
 _RETRY: Final = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_INTERRUPT", "SQLITE_SCHEMA"})
 _FATAL: Final = {
@@ -64,6 +64,7 @@ _MISSING_REMEDY: Final = Remedy(
     "Give the sink's table the definition that it has upstream, and upstream's values in its rows. Or create the replica again from a "
     "dump (`applier docs start_over`)",
 )
+_NOT_NULL: Final = "NOT NULL constraint failed"
 _CLOSED: Final = "closed database"
 """In the text of Python's own error, which has no result code."""
 _MISSING: Final = ("no such table", "no such column", "has no column")
@@ -91,6 +92,8 @@ def translate(error: sqlite3.Error | DBAPIError, **facts: Any) -> ApplierError:
     )
     if any(words in reason for words in _MISSING):
         message, remedy = "a table or column is missing in the sink", _MISSING_REMEDY
+    if reason.startswith(_NOT_NULL):
+        remedy = NULL_VALUE
     kind = RowRefused if name in _OF_ROWS else FatalSinkError
     return kind(message, remedy=remedy, reason=reason, code=name, **facts)
 

@@ -2,14 +2,18 @@
 
 import pickle
 import ssl
+from typing import cast
 
 import pymysql
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from applier.model.errors import FatalSinkError, RetryableSinkError, RowRefused, SinkFull
 from applier.mysql.errors import DENIED, MEANINGS, ErrorVerdict, code_of, is_database_error, meaning_of, translate
+from applier.planner.port import Phase, Statement
 from applier.replica.recovery import is_transient
+from applier.sinks.mysql.warnings import NULLS, judge_warnings
 from applier.sources.binlog.server import failed
 from applier.sources.binlog.settings import BinlogSettings
 from applier.upstream.snapshot_session import explained, is_passing
@@ -17,6 +21,16 @@ from applier.upstream.snapshot_session import explained, is_passing
 
 def server(code: int, text: str) -> pymysql.err.OperationalError:
     return pymysql.err.OperationalError(code, text)
+
+
+class Warned:
+    """A connection whose last statement had one warning."""
+
+    def __init__(self, code: int) -> None:
+        self._code = code
+
+    def execute(self, _: object) -> list[tuple[str, int, str]]:
+        return [("Warning", self._code, "Column 'b' cannot be null")]
 
 
 @pytest.mark.parametrize("code", [1205, 1213, 2003, 2006, 2013, 1927, 9007, 8022])
@@ -34,11 +48,20 @@ def test_what_would_fail_again_is_fatal_and_so_is_an_unknown_code(code: int) -> 
     assert error.remedy
 
 
-@pytest.mark.parametrize("code", [1048, 1062, 1264, 1265, 1292, 1366, 1406, 1451, 1452, 1526, 3819, 4025])
+@pytest.mark.parametrize("code", [1048, 1062, 1263, 1264, 1265, 1292, 1366, 1406, 1451, 1452, 1526, 3819, 4025])
 def test_what_is_wrong_with_some_rows_only_is_distinguished(code: int) -> None:
     error = translate(server(code, "x"), "y")
     assert type(error) is RowRefused
     assert error.remedy
+
+
+@pytest.mark.parametrize("code", sorted(NULLS))
+def test_a_null_that_a_column_refuses_names_the_producers_that_write_it_for_a_text(code: int) -> None:
+    assert "pingcap/ticdc issue 3958" in str(translate(server(code, "x"), "y"))
+    statement = Statement(Phase.REPLACE, "s.t", b"", 1, 1, 1)
+    with pytest.raises(RowRefused, match="pingcap/ticdc issue 3958") as caught:
+        judge_warnings(cast("Connection", Warned(code)), statement, 1)
+    assert caught.value.facts["code"] == code
 
 
 @pytest.mark.parametrize(
