@@ -59,8 +59,6 @@ from applier.sources.ticdc.large_row import (
     as_placeholder,
     differs,
     no_columns,
-    no_storage,
-    object_name,
     useless,
     with_claimed_rows,
 )
@@ -341,15 +339,8 @@ class CanalLargeRows:
 
     def __init__(self, stream: Stream, found: WholeRowSources, is_out: Callable[[EventHead], bool]) -> None:
         """``is_out``: whether rows of an event's table are excluded, so that their objects are not read."""
-        self._stream, self._found, self._is_out = stream, found, is_out
-        self._objects = None if found.claims is None else ClaimedObjects(found.claims)
-        self._records: Sequence[Record] = ()
-
-    def begin(self, records: Sequence[Record]) -> None:
-        """Note the records that are placed now, one after the other: their objects may be read ahead."""
-        self._records = records
-        if self._objects is not None:
-            self._objects.begin()
+        self._found, self._is_out = found, is_out
+        self.objects = ClaimedObjects(stream, found.claims, self._locations)
 
     def place(self, head: EventHead, row: CanalRow, offset: int) -> list[PlacedRow]:
         """Return the rows of an event. ProtocolError, without a position; SourceError with it if the storage fails."""
@@ -362,28 +353,15 @@ class CanalLargeRows:
         return list(map(as_placeholder, place_row(head, row)))
 
     def _place_claimed(self, head: EventHead, row: CanalRow, offset: int) -> list[PlacedRow]:
-        if self._objects is None:
-            raise no_storage()
-        position = RecordPosition(self._stream, Offset(offset))
-        content = self._objects.content(object_name(row.claim_check or ""), position, lambda: self._names_from(offset))
-        claimed = read_claim_check(content, head, row)
+        claimed = read_claim_check(self.objects.content(row.claim_check or "", offset), head, row)
         return place_row(claimed.head, claimed.row)
 
-    def _names_from(self, offset: int) -> Iterator[str]:
-        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
-        for record in self._records:
-            if record.offset < offset or not record.value:
-                continue
-            try:
-                plain = unpacked(record.value)
-                # Most records hold no such row, and are not parsed for this.
-                if b'"claimCheckLocation"' not in plain:
-                    continue
-                found = read_record(record.key, plain)
-                if found.is_row and not self._is_out(found.head()) and (location := found.row().claim_check):
-                    yield object_name(location)
-            except ProtocolError:
-                return
+    def _locations(self, record: Record) -> Iterator[str]:
+        # Most records hold no such row, and are not parsed for this.
+        if record.value and b'"claimCheckLocation"' in (plain := unpacked(record.value)):
+            found = read_record(record.key, plain)
+            if found.is_row and not self._is_out(found.head()) and (location := found.row().claim_check):
+                yield location
 
 
 def whole_events(record: Record, position: RecordPosition, claims: ClaimCheckStore | None) -> Sequence[Event]:
@@ -524,7 +502,7 @@ class CanalJsonPlacer:
         """
         for first in range(0, len(records), RUN_ROWS):
             some = records[first : first + RUN_ROWS]
-            self._large_rows.begin(some)
+            self._large_rows.objects.begin(some)
             yield from self._place_some(some)
 
     def _place_some(self, records: Sequence[Record]) -> Iterator[PlacedRows | PlacedEvent]:
@@ -603,7 +581,7 @@ class CanalJsonPlacer:
 
     def place_each(self, offset: int, key: bytes | None, value: bytes | None) -> list[tuple[int, Placed | Unplaced]]:
         """Return the event of one record; one that cannot be read as markers and an ``Unplaced``. Raises nothing."""
-        self._large_rows.begin(())
+        self._large_rows.objects.begin(())
         try:
             event = CanalEvent(read_record(key, value), self, offset)
         except ProtocolError as error:

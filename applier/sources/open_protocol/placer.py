@@ -89,8 +89,6 @@ from applier.sources.ticdc.large_row import (
     check_claimed,
     differs,
     no_columns,
-    no_storage,
-    object_name,
     useless,
     with_claimed_rows,
 )
@@ -520,15 +518,8 @@ class LargeRowPlacer:
 
     def __init__(self, stream: Stream, found: WholeRowSources, is_out: Callable[[Head], bool] = lambda _: False) -> None:
         """``is_out``: whether rows of an event's table are excluded, so that their objects are not read."""
-        self._stream, self._found, self._is_out = stream, found, is_out
-        self._objects = None if found.claims is None else ClaimedObjects(found.claims)
-        self._records: Sequence[Record] = ()
-
-    def begin(self, records: Sequence[Record]) -> None:
-        """Note the records that are placed now, one after the other: their objects may be read ahead."""
-        self._records = records
-        if self._objects is not None:
-            self._objects.begin()
+        self._found, self._is_out = found, is_out
+        self.objects = ClaimedObjects(stream, found.claims, self._locations)
 
     def place(self, head: Head, body: bytes, offset: int) -> list[PlacedRow]:
         """Return the rows of an event. ProtocolError, without a position; SourceError with it if the storage fails."""
@@ -544,25 +535,16 @@ class LargeRowPlacer:
         return list(map(as_placeholder, place_images(head, images)))
 
     def _place_claimed(self, head: Head, body: bytes, offset: int) -> list[PlacedRow]:
-        if self._objects is None:
-            raise no_storage()
         announced = read_row_event(head, body)
-        position = RecordPosition(self._stream, Offset(offset))
-        content = self._objects.content(object_name(head.ccl or ""), position, lambda: self._names_from(offset))
-        claimed = read_claim_check(content, announced)
+        claimed = read_claim_check(self.objects.content(head.ccl or "", offset), announced)
         return place_parsed(claimed.head, claimed.body)
 
-    def _names_from(self, offset: int) -> Iterator[str]:
-        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
-        for record in self._records:
-            # Most records hold no such row, and their keys are not parsed for this.
-            if record.offset < offset or record.key is None or b'"ccl"' not in record.key:
-                continue
-            try:
-                heads = [read_head(head_json) for head_json, _ in split_record(record.key, record.value)]
-                yield from [object_name(head.ccl) for head in heads if head.t == ROW and head.ccl and not self._is_out(head)]
-            except ProtocolError:
-                return
+    def _locations(self, record: Record) -> list[str]:
+        # Most records hold no such row, and their keys are not parsed for this.
+        if record.key is None or b'"ccl"' not in record.key:
+            return []
+        heads = [read_head(head_json) for head_json, _ in split_record(record.key, record.value)]
+        return [head.ccl for head in heads if head.t == ROW and head.ccl and not self._is_out(head)]
 
 
 def _has_handle_key(image: Image | None) -> bool:
@@ -636,7 +618,7 @@ class OpenProtocolPlacer:
         run: list[RunRow] = []
         for first in range(0, len(records), RUN_ROWS):
             some = records[first : first + RUN_ROWS]
-            self._large_rows.begin(some)
+            self._large_rows.objects.begin(some)
             yield from self._place_some(run, some)
             yield from self._end_run(run)
 
@@ -746,7 +728,7 @@ class OpenProtocolPlacer:
 
         A record that cannot be taken apart is one ``Unplaced`` with the index ``WHOLE_RECORD``. Raises nothing.
         """
-        self._large_rows.begin(())
+        self._large_rows.objects.begin(())
         try:
             parts = split_record(key, value)
         except ProtocolError as error:

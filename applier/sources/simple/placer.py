@@ -69,8 +69,6 @@ from applier.sources.ticdc.large_row import (
     as_placeholder,
     check_claimed,
     no_columns,
-    no_storage,
-    object_name,
     useless,
 )
 
@@ -258,17 +256,14 @@ class RowFinder:
     def __init__(self, stream: Stream, found: WholeRowSources, log: LogReader | None, zones: NamedZones) -> None:
         self.schemas = SchemaSearch(stream, log)
         self._zones = zones
-        self._stream, self._found = stream, found
-        self._objects = None if found.claims is None else ClaimedObjects(found.claims)
-        self._records: Sequence[Record] = ()
+        self._found = found
+        self._objects = ClaimedObjects(stream, found.claims, _locations)
 
     def begin(self, records: Sequence[Record]) -> None:
         """Note the records that are placed now, one after the other: their objects may be read ahead."""
-        self._records = records
         if records:
             self.schemas.begin(records[0].offset)
-        if self._objects is not None:
-            self._objects.begin()
+        self._objects.begin(records)
 
     def rows(self, message: SimpleMessage, offset: int) -> list[PlacedRow]:
         """Return the rows of a message. ProtocolError, without a position; SourceError with it if storage or log fail."""
@@ -278,7 +273,7 @@ class RowFinder:
             raise error
         version = self.schemas.version(message, offset)
         if message.claim_check:
-            message = self._claimed(message, version, message.claim_check, offset)
+            message = claimed_message(self._objects.content(message.claim_check, offset), message, version)
         self._zones.check(zones_of(message, version))
         if not message.is_reduced:
             return place_rows(message, version)
@@ -294,25 +289,10 @@ class RowFinder:
             raise no_columns()
         return list(map(as_placeholder, rows))
 
-    def _claimed(self, message: SimpleMessage, version: TableVersion, location: str, offset: int) -> SimpleMessage:
-        if self._objects is None:
-            raise no_storage()
-        content = self._objects.content(
-            object_name(location), RecordPosition(self._stream, Offset(offset)), lambda: self._names_from(offset)
-        )
-        return claimed_message(content, message, version)
 
-    def _names_from(self, offset: int) -> Iterator[str]:
-        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
-        for record in self._records:
-            if record.offset < offset:
-                continue
-            try:
-                location = read_message(record.key, record.value).claim_check
-                if location:
-                    yield object_name(location)
-            except ProtocolError:
-                return
+def _locations(record: Record) -> Iterator[str]:
+    if location := read_message(record.key, record.value).claim_check:
+        yield location
 
 
 def claimed_message(

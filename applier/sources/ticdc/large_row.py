@@ -9,14 +9,15 @@ the one that was announced.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from applier.model.errors import SKIP_RECORD, ProtocolError, Remedy, SourceError
 from applier.model.events import Event, Image, PlacedRow, RowEvent, RowKind, RowOperation
 from applier.model.failure import RecordFault
-from applier.model.position import RecordPosition
+from applier.model.position import Offset, RecordPosition, Stream
 from applier.planner.port import RowLookup
 from applier.sources.compiled import intern_shape
+from applier.sources.port import Record
 
 RESTORE: Final = Remedy(
     "ticdc.restore-object-or-load-row",
@@ -69,33 +70,53 @@ REFUSED: Final = WholeRowSources()
 """Nowhere: each large row is an error that names the setting."""
 
 
-class ClaimedObjects:
-    """Reads the objects of some records together, in the order of the records."""
+LocationsOf: TypeAlias = Callable[[Record], Iterable[str]]
+"""Gives the locations of the objects of a record, in the order of its events. ProtocolError: it cannot be read."""
 
-    def __init__(self, claims: ClaimCheckStore) -> None:
-        self._claims = claims
+
+class ClaimedObjects:
+    """Reads the objects of the records of one range: of some records together, in the order of the records."""
+
+    def __init__(self, stream: Stream, claims: ClaimCheckStore | None, locations_of: LocationsOf) -> None:
+        self._stream, self._claims, self._locations_of = stream, claims, locations_of
+        self._records: Sequence[Record] = ()
         self._names: Iterator[str] = iter(())
         self._contents: Iterator[bytes | SourceError] = iter(())
 
-    def begin(self) -> None:
-        """Forget what is read ahead: other records are placed now."""
-        self._names = iter(())
+    def begin(self, records: Sequence[Record]) -> None:
+        """Note the records that are placed now, one after the other: their objects may be read ahead."""
+        self._records, self._names = records, iter(())
 
-    def content(self, name: str, position: RecordPosition, ahead: Callable[[], Iterable[str]]) -> bytes:
-        """Return the content of an object. ProtocolError, without a position; SourceError with it if the storage fails.
+    def content(self, location: str, offset: int) -> bytes:
+        """Return the content of an object of the record at ``offset``.
 
-        ``ahead``: returns the names of the objects of the record at ``position`` and of those after it.
+        ProtocolError, without a position: there is no storage or no such object; SourceError with a position: the storage fails.
         """
+        if self._claims is None:
+            raise no_storage()
+        name = object_name(location)
         if next(self._names, None) != name:
             # The first of these records, or one that is placed alone.
-            names = list(dropwhile(name.__ne__, ahead())) or [name]
+            names = list(dropwhile(name.__ne__, self._names_from(offset))) or [name]
             self._names, self._contents = iter(names[1:]), self._claims.read(names)
         content = next(self._contents)
         if isinstance(content, ProtocolError):
             raise content
         if isinstance(content, SourceError):
-            raise SourceError(content.message, remedy=content.remedy, **(content.facts | position.facts)) from content
+            facts = content.facts | RecordPosition(self._stream, Offset(offset)).facts
+            raise SourceError(content.message, remedy=content.remedy, **facts) from content
         return content
+
+    def _names_from(self, offset: int) -> Iterator[str]:
+        """Yield the names of the objects of a record and the later ones. What cannot be read is reported when it is placed."""
+        for record in self._records:
+            if record.offset < offset:
+                continue
+            try:
+                names = [object_name(location) for location in self._locations_of(record)]
+            except ProtocolError:
+                return
+            yield from names
 
 
 def check_claimed(announced: RowEvent, row: RowEvent) -> None:
