@@ -1,4 +1,4 @@
-"""All checks together: everything for ``applier check``, and what takes no time for the beginning of a run."""
+"""All checks together: everything for ``applier check``, and the quick ones for the beginning of a run."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from applier.sources.factory import kit_of
 
 
 class Examination(Protocol):
-    """What the module of a source's checks has as ``examine``."""
+    """The type of ``examine`` in the module of a source's checks."""
 
     def __call__(self, config: Config, shared: SharedFacts, *, patience_s: float, wait_s: float | None = None) -> Iterator[CheckFinding]:
         """Examine the source.

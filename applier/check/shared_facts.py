@@ -1,4 +1,4 @@
-"""What one group of checks finds out and another one needs: they run at the same time.
+"""Facts that one group of checks finds out and another one needs: they run at the same time.
 
 A wait that times out gives no answer: taken for one, an unexamined table or position would pass.
 """

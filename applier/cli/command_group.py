@@ -85,7 +85,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "quarantine retry": ("applier quarantine retry --stream changefeed/0 --offset 157 --event 3",),
     "docs": ("applier docs", "applier docs quickstart", 'applier docs runbook --section "Exit codes"'),
 }
-"""Command, with its subcommand -> lines that a shell takes."""
+"""Command, with its subcommand -> lines for a shell."""
 
 
 def add_examples(command: Any, name: str) -> None:

@@ -31,12 +31,12 @@ from applier.telemetry.wording import count, ddls_text, duration, one_line, time
 
 BAR_WIDTH: Final = 30
 SPINNER: Final = Spinner("dots")
-"""One for all drawings: each new one would begin with its first picture."""
+"""One for all drawings: a new one would start with its first frame."""
 STYLES: Final = {FAILING: "bold red", PAUSED: "yellow", STREAM: "yellow", DDL: "cyan"}
 
 
 def render_run(state: RunState, unix_s: float, config: Path = DEFAULT_CONFIG) -> RenderableType:
-    """Draw the state at ``unix_s``. ``config`` is the file that the commands name which are shown."""
+    """Draw the state at ``unix_s``. ``config`` is the file in the commands that are shown."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     # Long texts continue in their own column; nothing is cut.
@@ -166,7 +166,7 @@ class PlainObserver:
 
 
 class LiveObserver:
-    """Has the newest state drawn again and again, so that its clocks continue while nothing happens; notes scroll above it."""
+    """Redraws the newest state, so that its clocks continue while nothing happens; notes scroll above it."""
 
     def __init__(self, console: Console, config: Path = DEFAULT_CONFIG) -> None:
         self._console, self._state, self._config = console, RunState(), config

@@ -76,7 +76,7 @@ def section_text(text: str, title: str) -> str:
 
 
 def sections_of(text: str) -> Iterator[Heading]:
-    """Yield the headings of a page. What looks like one in a block of code is none."""
+    """Yield the headings of a page. Lines in a block of code do not count."""
     is_code = False
     for number, line in enumerate(text.splitlines()):
         if line.lstrip().startswith(FENCE):

@@ -107,7 +107,7 @@ def _protocol(given: str | None, servers: str, topics: tuple[str, ...], *, asks:
 
 
 def _start(dump: Path | None, given: int | None) -> tuple[Ts, str]:
-    """Return where the replica begins, and who tells it."""
+    """Return where the replica begins, and the origin of that value."""
     if dump is None:
         return Ts(given or NO_TS), "--start-ts" if given else ""
     moment = moment_of(dump)
@@ -220,7 +220,7 @@ def _print_steps(config: Path, draft: ConfigDraft, dump: Path | None) -> None:
 
 
 def write(path: Path, draft: ConfigDraft) -> Config:
-    """Check the draft as a configuration, write it, and return it. ConfigError: it is none, or the file exists."""
+    """Check the draft as a configuration, write it, and return it. ConfigError: it is not valid, or the file exists."""
     text = draft.text()
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

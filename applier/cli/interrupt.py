@@ -21,7 +21,7 @@ def end_on_interrupt() -> None:
 
 
 def let_interrupts_raise() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again: a command begins, which may have something to close."""
+    """Make Ctrl-C raise KeyboardInterrupt again: a command begins, which may have something to close."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -33,7 +33,7 @@ VARIABLE = "_APPLIER_COMPLETE"
 
 
 class Shell(StrEnum):
-    """The shells whose Tab key can be taught."""
+    """The shells with completion."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -41,7 +41,7 @@ class Shell(StrEnum):
 
 
 def answer_shells() -> None:
-    """Let the library answer a shell that asks for completions now; costs nothing at any other time."""
+    """Have the library answer a shell that asks for completions now; costs nothing at any other time."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined] # noqa: PLC0415 - not at every start
 

@@ -54,7 +54,7 @@ SEE: Final = Remedy("cli.list-skips", "See `applier skip list`")
 
 
 class Skipped(NamedTuple):
-    """One thing that is skipped. ``entry`` of a DDL in the ledger, ``rule`` of anything else; ``is_passed``: the replica is beyond it."""
+    """One skipped event or DDL. ``entry`` of a DDL in the ledger, ``rule`` of anything else; ``is_passed``: the replica is beyond it."""
 
     rule: SkipRule | None
     entry: LedgerEntry | None

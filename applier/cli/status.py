@@ -175,7 +175,7 @@ DIED: Final = "it did not store how it ended: it was killed, or could not reach 
 class View(NamedTuple):
     """How a status is shown. ``width``: of the terminal (None: lines as long as they are); ``shows_all``: every stream of many.
 
-    ``config`` is the file that the commands name which are shown.
+    ``config`` is the file in the commands that are shown.
     """
 
     width: int | None = None
@@ -184,7 +184,7 @@ class View(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One thing that is known of the whole replica; without a label it belongs to the one before."""
+    """One fact about the whole replica; without a label it belongs to the one before."""
 
     label: str
     text: str

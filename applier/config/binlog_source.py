@@ -92,7 +92,7 @@ class BinlogSourceConfig(ServerSection, SelectedSource):
     shadow_table_rules: Annotated[tuple[str, ...], BeforeValidator(split_text)] = COPIES
     """Regular expressions for the copies that these tools alter and fill. Their one group is the name of the changed table."""
     trash_table_rules: Annotated[tuple[str, ...], BeforeValidator(split_text)] = LEFTOVERS
-    """Those for the other tables that they make: changelogs, checkpoints, and the table of before."""
+    """Regular expressions for the other tables that they make: changelogs, checkpoints, and the table of before."""
 
     def selection(self) -> TableSelection:
         """Return what the replica has of upstream, and under which names."""

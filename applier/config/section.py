@@ -41,7 +41,7 @@ class Consistency(StrEnum):
 
 
 class DeclaredDispatcher(StrEnum):
-    """By what the changefeed chooses a row's partition, as far as ``consistency = "row"`` can use it."""
+    """How the changefeed chooses a row's partition; only the ways that ``consistency = "row"`` can use."""
 
     TABLE = "table"
     INDEX_VALUE = "index-value"

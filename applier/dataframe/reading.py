@@ -318,7 +318,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if at_most is None else ReadMaxRows(at_most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - PySpark's name
-        """Return the position where the next batch ends. SourceError if a topic is not the same any more."""
+        """Return the position where the next batch ends. SourceError if a topic is no longer the same."""
         source = self._opened()
         extents = chosen_extents(self._options, source.listing())
         ids = topic_ids(source)

@@ -31,7 +31,7 @@ class TableColumns:
         self._columns: dict[str, _Found] = {}
 
     def add(self, rows: PlacedRows) -> None:
-        """Take the columns of some rows."""
+        """Add the columns of some rows."""
         newest = dict(zip(rows.shape, rows.commit_ts, strict=True))
         for number, shape in enumerate(rows.shapes):
             if shape.upstream_name.fold() != self._table or number not in newest:

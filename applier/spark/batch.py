@@ -67,7 +67,7 @@ class Shuffle:
         return united([self])
 
     def read(self, partition: int) -> list[Any]:
-        """Run a job that computes the map stage, if need be, and return the elements of one partition."""
+        """Run a job that computes the map stage, if necessary, and return the elements of one partition."""
         elements: Any = self.elements()
         # Not RDD.collect or SparkContext.runJob, which would send the elements through a Python worker.
         jvm: Any = self.context._jvm  # noqa: SLF001 - as above
@@ -121,7 +121,7 @@ class Batch:
         return self._divided is not None and self._bounds == bounds
 
     def divided_at(self, bounds: tuple[Ts, ...]) -> Shuffle:
-        """Return its slices, each in the partition of its number. Its first reader has them made. Others that it has are deleted."""
+        """Return its slices, each in the partition of its number. Its first reader creates them. Its earlier slices are deleted."""
         if self._divided is None or self._bounds != bounds:
             self._forget_slices()
             # By one task: to start the Python workers of several costs more than they save.
@@ -167,7 +167,7 @@ class Batches:
 
     @contextmanager
     def reading(self, ranges: Iterable[RangeId]) -> Iterator[list[Batch] | None]:
-        """Give the batches of these ranges in the order in which they were read; None if one is not cached.
+        """Return the batches of these ranges in the order in which they were read; None if one is not cached.
 
         None of them is deleted before the block ends: a job that is preparing segments may need ranges that are released meanwhile, since
         the first of the segments was applied in another way. Spark would end its context over files that are gone.
@@ -192,7 +192,7 @@ class Batches:
         return [batch for batch in self._left if batch in found]
 
     def release(self, ranges: Collection[RangeId]) -> None:
-        """Forget ranges, and delete the batches that hold nothing else; unknown ranges are ignored."""
+        """Remove ranges, and delete the batches that hold no others; unknown ranges are ignored."""
         unneeded: list[Batch] = []
         with self._changing:
             for range_id in ranges:
@@ -209,7 +209,7 @@ class Batches:
             batch.forget()
 
     def release_all(self) -> None:
-        """Forget and delete everything."""
+        """Remove and delete everything."""
         self.release(list(self._batch_of))
 
 

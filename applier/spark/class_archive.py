@@ -21,7 +21,7 @@ CHOSEN: Final = ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Xshare:"
 
 
 def archive_path() -> Path | None:
-    """Return where the archive of this Java and this Spark is, or would be; None without a Java or a home directory."""
+    """Return the path of the archive of this Java and this Spark; None without a Java or a home directory."""
     java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else shutil.which("java")
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path.expanduser raises without a home
     if java is None or not Path(cache).is_absolute():

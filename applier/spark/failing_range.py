@@ -40,7 +40,7 @@ def pack(tasks: Sequence[ListenTask], most: int) -> list[list[ListenTask]]:
 
 
 MAX_FAILED_JOBS: Final = 16
-"""In one search. Where more jobs fail, the cause is not one range: the ranges that are left fail with the job's own error."""
+"""In one search. If more jobs fail, the cause is not one range: the ranges that are left fail with the job's own error."""
 MAX_SINGLE_FAILURES: Final = 3
 """An accident kills a listener once (the kernel, an operator). A range that fails so often in a row, alone in its job, is the cause."""
 
@@ -121,7 +121,7 @@ class _RangeSearch:
             self._take_single_failure(tasks[0], failed.error)
 
     def _stop(self, tasks: list[ListenTask], error: ApplierError) -> None:
-        """Fail what is left: no job can succeed any more, or the cause is not one range."""
+        """Fail the remaining ranges: no job can succeed, or the cause is not one range."""
         for task in (*tasks, *(task for rest in self._queue for task in rest)):
             self.found[task.range] = RangeFailure(task.range, error)
         self._queue.clear()
@@ -158,5 +158,5 @@ def _listener_died(range_id: RangeId, error: ApplierError) -> SourceError:
 
 
 def _start(range_id: RangeId) -> tuple[Stream, Offset]:
-    """Return what identifies a range when it is planned again: its end may be another one then."""
+    """Return what identifies a range when it is planned again: its end may differ then."""
     return range_id.stream, range_id.start

@@ -1,4 +1,4 @@
-"""What Spark's failures mean: the JVM's exceptions and its text become errors of ours, which say what may be done.
+"""What Spark's failures mean: the JVM's exceptions and its text become our own errors, which say what may be done.
 
 A job that Spark aborts may be repeated. A session that has ended cannot run another job: a new one is started (``on_demand``).
 """

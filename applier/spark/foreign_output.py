@@ -62,7 +62,7 @@ class ForeignOutput:
             self._restart_timer()
 
     def flush(self) -> None:
-        """Log what has no end yet."""
+        """Log the entry that has not ended yet."""
         with self._changing:
             self._end_entry()
 
@@ -96,7 +96,7 @@ class ForeignOutput:
 
 
 def _facts(lines: list[str]) -> dict[str, Any]:
-    """Return what a reader must see of an entry: its first line, without log4j's head, and what was raised last."""
+    """Return the part of an entry that a reader needs: its first line, without log4j's head, and what was raised last."""
     head = LOG4J.match(lines[0])
     facts = {"text": lines[0].strip()[:MAX_TEXT]} if head is None else {"text": head["text"][:MAX_TEXT], "source": head["source"]}
     raised = [line.removeprefix("Caused by: ") for line in map(str.strip, lines[1:]) if RAISED.match(line)]

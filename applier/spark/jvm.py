@@ -75,14 +75,14 @@ def _start(conf: SparkConf) -> None:
 
 
 def report_server_error(_server: object, _request: object, _client_address: object) -> None:
-    """Log what failed in PySpark's server for the JVM, which would print its traceback. The end of the JVM is reported by who needs it."""
+    """Log what failed in PySpark's server for the JVM, which would print its traceback. The end of the JVM is reported by its users."""
     if not isinstance(sys.exception(), EOFError | OSError):
         for line in traceback.format_exc().splitlines(keepends=True):
             _entries.feed(line)
 
 
 def mute_jvm() -> None:
-    """Pass nothing on from now on: a context is being stopped. The output of a JVM that has died is passed on: it may say why."""
+    """Stop passing output on: a context is being stopped. The output of a JVM that has died is passed on: it may say why."""
     gateway = SparkContext._gateway  # noqa: SLF001 - as above
     process = getattr(gateway, "proc", None)
     if process is not None and process.poll() is None:
@@ -90,7 +90,7 @@ def mute_jvm() -> None:
 
 
 def drop_dead_jvm() -> None:
-    """Drop a JVM that does not answer any more, so that the next context starts another; keep one that answers."""
+    """Drop a JVM that no longer answers, so that the next context starts another; keep one that answers."""
     gateway = SparkContext._gateway  # noqa: SLF001 - see start_jvm
     if gateway is None:
         return

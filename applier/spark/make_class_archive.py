@@ -1,6 +1,6 @@
 """``python -m applier.spark.make_class_archive`` makes the archive of ``class_archive``, once for each Java and Spark.
 
-It takes about ten seconds of CPU, and 120 MB of disk. Nothing makes it unasked: a run should end when its work is done.
+It takes about ten seconds of CPU, and 120 MB of disk. Only this command makes it: a run should end when its work is done.
 """
 
 import os

@@ -32,7 +32,7 @@ class OnDemandRunner:
         self._restarts = RestartLimit()
 
     def listen(self, tasks: Sequence[ListenTask]) -> Sequence[ListenOutcome]:
-        """Start the runner if need be, then listen. SparkRestartedTooOften instead of one start more than the limit."""
+        """Start the runner if necessary, then listen. SparkRestartedTooOften instead of one start more than the limit."""
         # In the thread that listens: in the main thread PySpark installs its own handler for Ctrl-C (core/context.py), and the applier's
         # shutdown would not see the signal.
         runner = self._runner()
@@ -118,7 +118,7 @@ class OnDemandRunner:
             raise InvariantViolation("a runner was used after it was closed")
 
     def _drop(self, runner: Runner) -> None:
-        """Close a runner whose session was lost. Both threads may notice it, so that it may be another one already."""
+        """Close a runner whose session was lost. Both threads may notice it, so it may be replaced already."""
         with self._starting:
             if self._started is runner and not self._is_closed:
                 self._started = None

@@ -4,8 +4,8 @@ Only pointers to cached data and small reports are on the driver. Three threads 
 rows and prepared segments are in the files of shuffles (``batch``); reports come back as the elements of a partition of their own, so
 that caching a range sends no chunk anywhere, and a report has the fate of the data that it describes.
 
-What Spark delivers may be cut short or altered anywhere, results on their way to the driver too: ``handover`` says how tasks find out,
-and ``seal`` how each element is compared with what was sent.
+What Spark delivers may be cut short or altered anywhere, results on their way to the driver too: ``handover`` says how tasks notice
+it, and ``seal`` how each element is compared with what was sent.
 """
 
 import struct
@@ -217,11 +217,11 @@ class SparkRunner:
             handle.free()
 
     def release(self, ranges: Collection[RangeId]) -> None:
-        """Forget the ranges; the files of a batch go with its last one."""
+        """Remove the ranges; the files of a batch are deleted with its last one."""
         self._batches.release(ranges)
 
     def release_all(self) -> None:
-        """Forget every range, and what is prepared."""
+        """Remove every range, and everything prepared."""
         self._failing.forget()
         for handle in list(self._prepared):
             self._drop(handle)
@@ -235,7 +235,7 @@ class SparkRunner:
 
 
 def _whole(read: Callable[[], list[T]]) -> list[T]:
-    """Return what a job delivers to the driver; nothing if it breaks off, or if a byte of it has changed."""
+    """Return what a job delivers to the driver; nothing if it is incomplete, or if a byte of it has changed."""
     try:
         return read()
     except (EOFError, struct.error, UnpicklingError, DamagedData):

@@ -45,7 +45,7 @@ DEFAULTS: Mapping[str, str] = {
 would show of past jobs in memory, even where there is none: a daemon runs hundreds of thousands, so few are retained."""
 
 SECRET: Final = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
-"""Names of properties that Spark itself takes for secrets (the default of spark.redaction.regex)."""
+"""Names of properties that Spark itself treats as secrets (the default of spark.redaction.regex)."""
 
 LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
@@ -128,7 +128,7 @@ def end_context(context: SparkContext) -> None:
 
 
 def _without_secrets(spark_conf: SparkConf) -> SparkConf:
-    """Return what may stand on the JVM's command line, where every user of the machine can read it; the context gets the rest later."""
+    """Return what may be on the JVM's command line, where every user of the machine can read it; the context gets the rest later."""
     shown = SparkConf(loadDefaults=False)
     for name, value in spark_conf.getAll():
         if not SECRET.search(name):

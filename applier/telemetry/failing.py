@@ -1,4 +1,4 @@
-"""A failure as a person counts it: from the first attempt that fails to the first proof that what failed works again.
+"""A failure as an operator counts it: from the first attempt that fails to the first proof that what failed works again.
 
 A write is retried inside of the sink, its segment by the engine, the cycle by the daemon. That is one failure, with one count and one
 deadline, and a line in the log at growing intervals. Pure: time is passed in.
@@ -42,7 +42,7 @@ class Failing:
     error_class: str
     attempt: int
     next_attempt_at_s: float | None = None
-    """When something is tried again, be it a part of the attempt; None: at once."""
+    """When something is tried again, also a part of the attempt; None: at once."""
     gives_up_at_s: float | None = None
 
 
@@ -112,7 +112,7 @@ class FailureLog:
         return None if self._sides else self.forget(unix_s)
 
     def forget(self, unix_s: float) -> float | None:
-        """Forget the failure; return how long it lasted, if it was shown."""
+        """Clear the failure; return how long it lasted, if it was shown."""
         shown, self._failing, self._is_shown = self.shown, None, False
         self._sides.clear()
         return None if shown is None else unix_s - shown.since_s

@@ -49,7 +49,7 @@ class LogWriter(io.TextIOBase):
         self.target.flush()
 
     def end(self) -> None:
-        """Log what has no end yet."""
+        """Log the line that has not ended yet."""
         if self._rest:
             self.write("\n")
         self._entries.flush()

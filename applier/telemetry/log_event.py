@@ -1,4 +1,4 @@
-"""The log events: every name with its level and its meaning. A name stays the same for good: alerts and dashboards depend on it.
+"""The log events: every name with its level and its meaning. A name never changes: alerts and dashboards depend on it.
 
 A log line is one event and its facts. ``sinks``, ``sources`` and the packages below them may not import telemetry, so they log the same
 names as literals; ``tests/unit/telemetry/test_log_event.py`` compares those literals, and ``docs/log_events.md``, with this list.

@@ -41,7 +41,7 @@ class ReadyRule:
         self._is_ready = False
 
     def observe(self, streams: Sequence[StreamStatus], checkpoint_ts: Ts) -> bool:
-        """Look at the streams; return whether the run has caught up with the ends that the first look showed."""
+        """Check the streams; return whether the run has caught up with the ends that the first check showed."""
         # Fixed at the first look: a feed that always grows would never count as ready.
         if self._ends is None:
             self._ends = {status.stream: status.end_offset for status in streams}
@@ -249,7 +249,7 @@ class Monitor:
         self._update(paused=Paused(since_s=since_s, said_by=said_by))
 
     def resume(self) -> None:
-        """Show that the run is not paused any more."""
+        """Show that the run is no longer paused."""
         self._update(paused=None)
 
     def _count_failure(self, facts: dict[str, Any]) -> bool:

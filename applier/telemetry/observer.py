@@ -17,16 +17,16 @@ class Observer(Protocol):
     """A display of a run. Called from the engine's thread, after each step: must be quick and must not raise."""
 
     def update(self, state: RunState) -> None:
-        """Take the newest state; older ones may be forgotten."""
+        """Show the newest state; older ones may be skipped."""
         ...
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Take an event that must not be missed: a DDL, a retry, a resumed checkpoint."""
+        """Show an event that must not be missed: a DDL, a retry, a resumed checkpoint."""
         ...
 
 
 class Watched(Protocol):
-    """What is watched: the replica as the engine holds it. Both are replaced when state is reloaded."""
+    """What a monitor watches: the replica as the engine holds it. Both are replaced when state is reloaded."""
 
     @property
     def coordinator(self) -> Coordinator:
@@ -87,7 +87,7 @@ class SilentObserver:
     """Shows nothing: for callers that only want the result."""
 
     def update(self, state: RunState) -> None:
-        """Forget it."""
+        """Ignore it."""
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Forget it."""
+        """Ignore it."""

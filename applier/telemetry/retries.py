@@ -18,7 +18,7 @@ class Notes(Protocol):
     """Takes events for the log. Called from the engine's thread: must be quick and must not raise."""
 
     def note(self, event: LogEvent, /, **facts: Any) -> None:
-        """Take an event that must not be missed."""
+        """Receive an event that must not be missed."""
         ...
 
 

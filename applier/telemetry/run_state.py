@@ -198,7 +198,7 @@ class RunState:
         return lag_s(self.checkpoint_ts, unix_s, self.timeline)
 
     def is_alive(self, now_s: float, limit_s: float) -> bool:
-        """Return whether the run has made progress in the last ``limit_s``. A DDL takes as long as it takes: hours for a large table."""
+        """Return whether the run has made progress in the last ``limit_s``. A DDL counts as progress: it may take hours."""
         return self.ddl_since_s is not None or now_s - self.progress_s <= limit_s
 
 
