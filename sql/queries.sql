@@ -242,6 +242,7 @@ UNION SELECT name FROM applier.table_location
 UNION SELECT name FROM applier.ddl_ledger
 UNION SELECT name FROM applier.quarantine
 UNION SELECT name FROM applier.loaded_dump
+UNION SELECT name FROM applier.copy
 UNION SELECT name FROM applier.skip_rule
 UNION SELECT name FROM applier.pause
 UNION SELECT name FROM applier.run_end;
@@ -328,3 +329,70 @@ SELECT COUNT(*) FROM applier.prepared_transaction WHERE name = :name;
 
 -- prepared_transaction_delete: the prepared transactions of a replica that is reset or removed
 DELETE FROM applier.prepared_transaction WHERE name = :name;
+
+-- copy_read: how far the initial copy is
+SELECT epoch, attempt, state, start_ts, upto_ts, left_out, began_at, read_at FROM applier.copy WHERE name = :name;
+
+-- copy_share: the first statement of every transaction that writes a chunk: many may hold it, and none of them past the fence
+SELECT epoch, attempt, state FROM applier.copy WHERE name = :name {for_share};
+
+-- copy_lock: waits for the chunks that are being written, and keeps new ones out
+SELECT epoch, attempt, state FROM applier.copy WHERE name = :name {for_update};
+
+-- copy_begin: a copy begins, or begins again
+UPSERT INTO applier.copy (name, epoch, attempt, state, start_ts, upto_ts, left_out, began_at, read_at)
+KEY (name)
+VALUES (:name, :epoch, :attempt, 'planning', :start_ts, :start_ts, :left_out, {now}, NULL);
+
+-- copy_move: the next state; chunks of older epochs are refused
+UPDATE applier.copy SET epoch = :epoch, state = :state WHERE name = :name;
+
+-- copy_end: all chunks are in the sink
+UPDATE applier.copy SET state = 'read', upto_ts = :upto_ts, read_at = {now} WHERE name = :name;
+
+-- copy_rows: how much the copy of a replica holds
+SELECT COUNT(*) FROM applier.copy WHERE name = :name;
+
+-- copy_delete: the copy of a replica that is reset or removed
+DELETE FROM applier.copy WHERE name = :name;
+
+-- copy_table_write: a table that is copied
+UPSERT INTO applier.copy_table (name, schema_name, table_name, sink_schema, sink_table, digest, row_estimate, size_estimate)
+KEY (name, schema_name, table_name)
+VALUES (:name, :schema_name, :table_name, :sink_schema, :sink_table, :digest, :row_estimate, :size_estimate);
+
+-- copy_table_read: the tables that are copied
+SELECT schema_name, table_name, sink_schema, sink_table, digest, row_estimate, size_estimate FROM applier.copy_table WHERE name = :name;
+
+-- copy_table_rows: how much the copied tables of a replica hold
+SELECT COUNT(*) FROM applier.copy_table WHERE name = :name;
+
+-- copy_table_delete: the copied tables of a replica that is reset or removed, or copied again
+DELETE FROM applier.copy_table WHERE name = :name;
+
+-- copy_chunk_plan: a chunk that is going to be written
+UPSERT INTO applier.copy_chunk (name, schema_name, table_name, chunk, lower_key, upper_key, row_count, size_bytes, high_ts, done_at)
+KEY (name, schema_name, table_name, chunk)
+VALUES (:name, :schema_name, :table_name, :chunk, :lower_key, :upper_key, NULL, NULL, NULL, NULL);
+
+-- copy_chunk_done: its rows are in the sink, in the transaction that has written them
+UPDATE applier.copy_chunk SET row_count = :row_count, size_bytes = :size_bytes, high_ts = :high_ts, done_at = {now}
+WHERE name = :name AND schema_name = :schema_name AND table_name = :table_name AND chunk = :chunk;
+
+-- copy_chunk_find: whether an earlier attempt has written a chunk
+SELECT row_count, size_bytes, high_ts FROM applier.copy_chunk
+WHERE name = :name AND schema_name = :schema_name AND table_name = :table_name AND chunk = :chunk AND done_at IS NOT NULL;
+
+-- copy_chunk_read: all chunks of a copy, those of a table in their order
+SELECT schema_name, table_name, chunk, lower_key, upper_key, row_count, size_bytes, high_ts, done_at FROM applier.copy_chunk
+WHERE name = :name ORDER BY schema_name, table_name, chunk;
+
+-- copy_chunk_sums: what is in the sink of each table
+SELECT schema_name, table_name, COUNT(*) AS chunks, COUNT(done_at) AS done, SUM(row_count) AS row_count, SUM(size_bytes) AS size_bytes,
+SUM(CASE WHEN upper_key IS NULL THEN 1 ELSE 0 END) AS last_ones FROM applier.copy_chunk WHERE name = :name GROUP BY schema_name, table_name;
+
+-- copy_chunk_rows: how much the chunks of a replica hold
+SELECT COUNT(*) FROM applier.copy_chunk WHERE name = :name;
+
+-- copy_chunk_delete: the chunks of a replica that is reset or removed, or whose copy begins again
+DELETE FROM applier.copy_chunk WHERE name = :name;

@@ -179,3 +179,45 @@ CREATE TABLE applier.prepared_transaction (
   content LONGBLOB NOT NULL,
   PRIMARY KEY (name,place,piece)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- how far the initial copy of a replica is (state planning, copying, read); read: the stream continues it from start_ts, right from upto_ts on
+CREATE TABLE applier.copy (
+  name VARCHAR(64) NOT NULL,
+  epoch BIGINT NOT NULL,
+  attempt BIGINT NOT NULL,
+  state VARCHAR(16) NOT NULL,
+  start_ts BIGINT UNSIGNED NOT NULL,
+  upto_ts BIGINT UNSIGNED NOT NULL,
+  left_out LONGTEXT NOT NULL,
+  began_at DATETIME(6) NOT NULL,
+  read_at DATETIME(6) DEFAULT NULL,
+  PRIMARY KEY (name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- the tables of a copy by upstream's names, with the digest of the definition that all their chunks must have
+CREATE TABLE applier.copy_table (
+  name VARCHAR(64) NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  sink_schema VARCHAR(192) NOT NULL,
+  sink_table VARCHAR(192) NOT NULL,
+  digest VARCHAR(64) NOT NULL,
+  row_estimate BIGINT NOT NULL,
+  size_estimate BIGINT NOT NULL,
+  PRIMARY KEY (name,schema_name,table_name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- the chunks of a copy: lower_key < key <= upper_key; with done_at their rows are in the sink, and no view was later than high_ts
+CREATE TABLE applier.copy_chunk (
+  name VARCHAR(64) NOT NULL,
+  schema_name VARCHAR(192) NOT NULL,
+  table_name VARCHAR(192) NOT NULL,
+  chunk BIGINT NOT NULL,
+  lower_key LONGTEXT DEFAULT NULL,
+  upper_key LONGTEXT DEFAULT NULL,
+  row_count BIGINT DEFAULT NULL,
+  size_bytes BIGINT DEFAULT NULL,
+  high_ts BIGINT UNSIGNED DEFAULT NULL,
+  done_at DATETIME(6) DEFAULT NULL,
+  PRIMARY KEY (name,schema_name,table_name,chunk)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

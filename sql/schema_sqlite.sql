@@ -176,6 +176,48 @@ CREATE TABLE applier_prepared_transaction (
   PRIMARY KEY (name, place, piece)
 );
 
+-- how far the initial copy of a replica is (state planning, copying, read); read: the stream continues it from start_ts, right from upto_ts on
+CREATE TABLE applier_copy (
+  name TEXT NOT NULL,
+  epoch BIGINT NOT NULL,
+  attempt BIGINT NOT NULL,
+  state TEXT NOT NULL,
+  start_ts BLOB NOT NULL,
+  upto_ts BLOB NOT NULL,
+  left_out TEXT NOT NULL,
+  began_at TEXT NOT NULL,
+  read_at TEXT,
+  PRIMARY KEY (name)
+);
+
+-- the tables of a copy by upstream's names, with the digest of the definition that all their chunks must have
+CREATE TABLE applier_copy_table (
+  name TEXT NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  sink_schema TEXT NOT NULL,
+  sink_table TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  row_estimate BIGINT NOT NULL,
+  size_estimate BIGINT NOT NULL,
+  PRIMARY KEY (name, schema_name, table_name)
+);
+
+-- the chunks of a copy: lower_key < key <= upper_key; with done_at their rows are in the sink, and no view was later than high_ts
+CREATE TABLE applier_copy_chunk (
+  name TEXT NOT NULL,
+  schema_name TEXT NOT NULL,
+  table_name TEXT NOT NULL,
+  chunk BIGINT NOT NULL,
+  lower_key TEXT,
+  upper_key TEXT,
+  row_count BIGINT,
+  size_bytes BIGINT,
+  high_ts BLOB,
+  done_at TEXT,
+  PRIMARY KEY (name, schema_name, table_name, chunk)
+);
+
 -- what waits for the operator, and what a run may meet again
 CREATE INDEX applier_ddl_ledger_state ON applier_ddl_ledger (name, state);
 CREATE INDEX applier_quarantine_state ON applier_quarantine (name, state, piece);

@@ -22,7 +22,7 @@ from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.kit import BinlogKit
 from applier.sources.binlog.position import BinlogPosition, file_name
 from applier.sources.binlog.server import IN_FILES, LogEnd, LogFile, Server, address_of, lacks
-from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.settings import COPY, BinlogSettings
 from applier.sources.binlog.timeline import read_state
 from applier.sources.start import ReplicaPosition
 from applier.telemetry.wording import MOST_NAMED, count, duration, named_some
@@ -205,6 +205,9 @@ def place_findings(settings: BinlogSettings, server: Server, progress: Progress 
     """Examine whether the log still holds what the replica reads next, with the checks of a start."""
     try:
         with BinlogKit(settings).open() as source:
+            if progress is None and not shared.is_loaded and settings.start == COPY:
+                yield ok(PLACE, "a new replica begins at the end of the log, with a copy")
+                return
             if progress is None:
                 place = named_position(server, source.position.start_point(shared.start_ts, shared.declared).start_ts)
                 yield ok(PLACE, f"the log holds what a new replica needs, from {place} on")

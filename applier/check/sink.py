@@ -142,9 +142,12 @@ def _initial_state(config: Config, start_ts: Ts, dump: LoadedDump | None) -> Che
     """Tell what the sink of a new replica holds at its start. Raises if no load has recorded it."""
     kit = kit_of(config.source_settings())
     if dump is not None:
-        loaded = "at what was declared as loaded" if dump.is_declared else f"at the dump of {dump.directory}"
+        read = "at the start of its copy" if dump.is_copy else f"at the dump of {dump.directory}"
+        loaded = "at what was declared as loaded" if dump.is_declared else read
         whose = "at a position where upstream had no table" if dump.is_empty else loaded
         return ok(BEGINNING, f"{whose}: {named_text(start_ts, kit.timeline())}")
+    if kit.begins_with_copy:
+        return ok(BEGINNING, "at a copy of upstream, which its first run makes")
     if start_ts or kit.names_start:
         error = not_loaded(start_ts)
         # The position of a named start is for the server to tell.

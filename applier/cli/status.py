@@ -22,7 +22,7 @@ from applier.sinks.loaded_dump import InitialState
 from applier.sinks.overview import OwnerState, OwnerView, StoredEnd
 from applier.sources.kit import LogStatus
 from applier.status.query import StatusQuery, StatusTarget
-from applier.status.replica_status import Health, ReplicaStatus, StreamSummary, Verdict, as_object, verdict_of
+from applier.status.replica_status import Health, ReplicaStatus, StreamSummary, Verdict, as_object, copy_state, verdict_of
 from applier.telemetry.wording import count, ddls_text, duration, one_line, position_text, time_text
 
 MOST: Final = 20
@@ -264,6 +264,8 @@ _INITIAL: Final[Mapping[InitialState, str]] = {
     InitialState.DECLARED: "declared as loaded by other programs",
     InitialState.EMPTY: "upstream had no table",
     InitialState.LOADING: "a part of a dump: its load runs, or has failed",
+    InitialState.COPIED: "a copy of upstream",
+    InitialState.COPYING: "a part of a copy of upstream: it runs, or the next run continues it",
 }
 
 
@@ -274,9 +276,20 @@ def _positions(status: ReplicaStatus) -> Iterator[Fact]:
     if dump is not None:
         at = position_text(dump.start_ts, status.timeline)
         yield Fact("began with", one_line(f"{_INITIAL[dump.kind]}, at {at}, recorded by {dump.loaded_by}"))
+        yield from _copy(status)
     elif progress is not None:
         taken = "" if progress.start_ts else ": the source is taken to hold all that upstream ever had"
         yield Fact("began with", f"no load is recorded{taken}")
+
+
+def _copy(status: ReplicaStatus) -> Iterator[Fact]:
+    """Say how far the initial copy is, until the replica is consistent."""
+    view = status.overview.copy
+    if view is None or status.overview.is_consistent:
+        return
+    done = f"{view.tables_done} of {count(view.tables, 'table')}, {count(view.rows, 'row')}, {view.size_bytes / 1_000_000:,.1f} MB"
+    yield Fact("copy", f"{copy_state(status.overview)}: {done}", "yellow")
+    yield Fact("consistent", "no: the sink does not equal upstream at any moment yet", "yellow")
 
 
 def _log(log: LogStatus) -> Iterator[Fact]:

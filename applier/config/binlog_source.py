@@ -13,7 +13,7 @@ from applier.config.value import refuse, split_text
 from applier.model.errors import Remedy
 from applier.selection import COPIES, LEFTOVERS, OnlineDdlMode, TableSelection
 from applier.sources.binlog.position import STREAM
-from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.settings import COPY, BinlogSettings
 from applier.upstream.settings import UpstreamSettings
 
 SERVER_IDS: Final = "430000000-430000063"
@@ -21,7 +21,7 @@ SERVER_IDS: Final = "430000000-430000063"
 IDS_FORM: Final = Remedy("config.write-server-id-range", f'Write the first and the last of unused ids: "{SERVER_IDS}"')
 START_FORM: Final = Remedy(
     "config.write-binlog-start",
-    'Write "mariadb-bin.000042:4" (a file and a position), "gtid:…" (the transactions that the sink holds), '
+    'Write "copy", "mariadb-bin.000042:4" (a file and a position), "gtid:…" (the transactions that the sink holds), '
     '"now", or "dump:/backup/dump.sql"',
 )
 MAX_SERVER_ID: Final = 2**32 - 1
@@ -50,7 +50,7 @@ def _server_ids(text: str) -> str:
 def _start(text: str) -> str:
     """Accept the forms of a beginning; whether it exists, the server says."""
     named_dump = text.startswith("dump:") and text != "dump:"
-    if text in {"", "now"} or named_dump or _GTIDS.fullmatch(text) or _FILE_POSITION.fullmatch(text):
+    if text in {"", "now", COPY} or named_dump or _GTIDS.fullmatch(text) or _FILE_POSITION.fullmatch(text):
         return text
     raise refuse(f"is not a position in a binlog: {text!r}", START_FORM)
 
@@ -86,7 +86,9 @@ class BinlogSourceConfig(ServerSection, SelectedSource):
     server_ids: Annotated[str, AfterValidator(_server_ids)] = SERVER_IDS
     """Server ids of the connections that read, first and last. No other replica of the primary may have one of them."""
     start: Annotated[str, BeforeValidator(str), AfterValidator(_start)] = ""
-    """Where a new replica begins: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``. Not needed after `applier load`."""
+    """Where a new replica begins: ``FILE:POS``, ``gtid:SET``, ``now`` or ``dump:PATH``. Not needed after `applier load`.
+
+    ``copy``: it copies upstream first."""
     online_ddl: OnlineDdlMode = OnlineDdlMode.FILTERED
     """Tables that gh-ost and pt-online-schema-change make: whether their cut-over becomes an ALTER TABLE."""
     shadow_table_rules: Annotated[tuple[str, ...], BeforeValidator(split_text)] = COPIES

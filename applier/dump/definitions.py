@@ -75,13 +75,15 @@ class Definitions:
 
     def finish(self) -> None:
         """Make the views, each after the views that it reads."""
-        waiting, failure = dict(self._views), None
+        waiting = dict(self._views)
+        failure: FatalSinkError | NeedsOperator | None = None
         while waiting:
             before = len(waiting)
             for name, piece in list(waiting.items()):
                 try:
                     self._run(piece, name)
-                except FatalSinkError as error:
+                # A sink without views of what is not there says that it cannot translate one.
+                except (FatalSinkError, NeedsOperator) as error:
                     failure = error
                 else:
                     del waiting[name]

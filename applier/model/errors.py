@@ -326,3 +326,16 @@ class NeedsOperator(ApplierError):
     """Only an operator can decide what to do; the remedy names the choices."""
 
     exit_code = 6
+
+
+_CHANGED: Final = Remedy(
+    "copy.copy-again-without-ddl",
+    "Run no DDL on the tables that are copied until the copy has ended, and begin it again: `applier copy --again`",
+)
+
+
+class DefinitionChanged(NeedsOperator):
+    """A DDL of upstream has changed a table while its rows were copied: the rows that are there have the definition of before."""
+
+    def __init__(self, message: str, *, remedy: Remedy = NO_REMEDY, **facts: Any) -> None:
+        super().__init__(message, remedy=remedy or _CHANGED, **facts)

@@ -68,6 +68,13 @@ def starting_ts(configured: Ts, progress: Progress | None, dump: LoadedDump | No
         return progress.start_ts
     if dump is None:
         return configured
+    if not dump.is_whole and dump.is_copy:
+        raise NeedsOperator(
+            "the sink holds a part of a copy of upstream only",
+            remedy=Remedy("replica.continue-copy", 'Continue it: `applier copy`, or source.start = "copy"'),
+            start_ts=dump.start_ts,
+            copied_by=dump.loaded_by,
+        )
     if not dump.is_whole:
         raise NeedsOperator(
             "the sink holds a part of a dump only: its load runs, or has failed",

@@ -146,6 +146,8 @@ class StartOptions:
     take_over: bool = False
     accept_gap: bool = False
     may_be_paused: bool = True
+    copying: Callable[[Components, Watcher], None] | None = None
+    """Copies upstream before a new replica begins; None: it begins with a dump, or at a position."""
 
 
 def begin(components: Components, engine: Engine, watcher: Watcher, options: StartOptions) -> Listing:
@@ -161,6 +163,8 @@ def begin(components: Components, engine: Engine, watcher: Watcher, options: Sta
     # After the migration: the heartbeat needs its table.
     watcher.enter(LOCKING)
     components.sink.acquire(take_over=options.take_over)
+    if options.copying is not None:
+        options.copying(components, watcher)
     watcher.enter(LOADING)
     start = choose_start(options.start_ts, components)
     progress = components.sink.load()

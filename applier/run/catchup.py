@@ -14,6 +14,7 @@ from applier.replica.context import Components, EngineSettings
 from applier.replica.engine import Engine
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, as_submitted, begin, engine_settings, open_components, warn_of_zone
+from applier.run.copy import AS_CONFIGURED, Copying, CopyOptions, copying_for
 from applier.run.ending import end_stored, ending_on_sigterm
 from applier.telemetry.failing import Side
 from applier.telemetry.monitor import Monitor, MonitorSettings
@@ -30,6 +31,7 @@ class CatchupOptions:
     until_time_ms: int | None = None
     take_over: bool = False
     accept_gap: bool = False
+    copy: CopyOptions = AS_CONFIGURED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +60,14 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
     monitor = Monitor(observer, MonitorSettings(replica=config.name))
     warn_of_zone(config, monitor)
     sink = config.sink_settings()
+    copying = copying_for(config, options.copy, Shutdown())
     with (
         end_stored("catchup", sink),
         ending_on_sigterm(),
         open_components(config, config.source_settings(), sink, monitor) as components,
     ):
         settings = replace(engine_settings(config, until_ts=options.until_ts), until_time_ms=options.until_time_ms)
-        return Catchup(components, settings, monitor).run(
+        return Catchup(components, settings, monitor, copying).run(
             start_ts=options.start_ts if options.start_ts is not None else Ts(config.source.start_ts),
             options=options,
         )
@@ -73,8 +76,8 @@ def catch_up(config: Config, options: CatchupOptions, observer: Observer) -> Cat
 class Catchup:
     """One catch-up over given components."""
 
-    def __init__(self, components: Components, settings: EngineSettings, monitor: Monitor) -> None:
-        self._components = components
+    def __init__(self, components: Components, settings: EngineSettings, monitor: Monitor, copying: Copying | None = None) -> None:
+        self._components, self._copying = components, copying
         self._monitor, self._began_s = monitor, time.monotonic()
         self._engine = Engine(components, settings, self._monitor, Shutdown())
         self._ends: Mapping[Stream, Offset] = {}
@@ -90,7 +93,9 @@ class Catchup:
 
     def _run(self, start_ts: Ts, options: CatchupOptions) -> CatchupResult:
         engine = self._engine
-        start = StartOptions(start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap, may_be_paused=False)
+        start = StartOptions(
+            start_ts=start_ts, take_over=options.take_over, accept_gap=options.accept_gap, may_be_paused=False, copying=self._copying
+        )
         listing = begin(self._components, engine, self._monitor, start)
         # The ends of now: a feed that grows faster than it is read must not keep a catch-up from ending.
         self._ends = {stream: extent.end for stream, extent in listing.extents.items()}

@@ -22,6 +22,7 @@ from applier.replica.engine import Engine
 from applier.replica.recovery import OwnerWatch, is_transient
 from applier.replica.shutdown import Shutdown
 from applier.run.assembly import StartOptions, as_submitted, begin, engine_settings, open_components, warn_of_zone
+from applier.run.copy import AS_CONFIGURED, Copying, copying_for
 from applier.run.ending import end_stored, outlasting_retries
 from applier.run.pause import PauseGate
 from applier.status.http_endpoint import HttpEndpoint
@@ -119,12 +120,18 @@ class RunOptions:
     start_ts: Ts
     retry_for_s: float
     take_over: bool = False
+    copying: Copying | None = None
 
 
 def follow(config: Config, *, take_over: bool, observer: Observer, shutdown: Shutdown) -> None:
     """Follow the source until ``shutdown`` is requested; raise an ApplierError if something else ends the run."""
     config = as_submitted(config)
-    options = RunOptions(start_ts=Ts(config.source.start_ts), retry_for_s=config.run.retry_for_s, take_over=take_over)
+    options = RunOptions(
+        start_ts=Ts(config.source.start_ts),
+        retry_for_s=config.run.retry_for_s,
+        take_over=take_over,
+        copying=copying_for(config, AS_CONFIGURED, shutdown),
+    )
     source = replace(config.source_settings(), unreachable_after_s=KAFKA_PATIENCE_S)
     settings = replace(engine_settings(config, apply_attempts=APPLY_ATTEMPTS), pace_s=PACE_S, idle_s=IDLE_S)
     monitor = Monitor(
@@ -209,7 +216,8 @@ class Daemon:
     def begin(self, options: RunOptions) -> None:
         """Own the replica and load its state."""
         self._watch.start()
-        begin(self._components, self._engine, self._monitor, StartOptions(start_ts=options.start_ts, take_over=options.take_over))
+        start = StartOptions(start_ts=options.start_ts, take_over=options.take_over, copying=options.copying)
+        begin(self._components, self._engine, self._monitor, start)
 
     def follow(self, retry_for_s: float, *, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Cycle until a shutdown is requested, then save the progress. ``meanwhile`` is called before each cycle."""

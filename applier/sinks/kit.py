@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import URL, Connection
 
+from applier.copy.port import ChunkWriter
 from applier.model.errors import ConfigError, Remedy, SinkError
 from applier.model.finding import CheckFinding
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
@@ -58,6 +59,10 @@ class SinkKit(ABC):
     @abstractmethod
     def loader(self, settings: SinkSettings) -> DumpLoader:
         """Return what loads dumps into the sink."""
+
+    @abstractmethod
+    def chunk_writer(self, settings: SinkSettings) -> ChunkWriter:
+        """Return what writes the rows of an initial copy, for executors."""
 
     @abstractmethod
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:

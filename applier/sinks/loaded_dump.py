@@ -14,6 +14,10 @@ EMPTY: Final = "empty"
 """The loader of an upstream that had no table at the position: there was nothing to load."""
 
 
+COPIED: Final = "copy"
+"""The loader of an initial copy: the applier itself has read upstream."""
+
+
 class InitialState(StrEnum):
     """What a sink held when its replica began."""
 
@@ -25,13 +29,17 @@ class InitialState(StrEnum):
     """Nothing: upstream had no table."""
     LOADING = "loading"
     """A part of a dump: its load runs, or has failed."""
+    COPIED = "copied"
+    """What the initial copy has read."""
+    COPYING = "copying"
+    """A part of that: the copy runs, or waits for its next run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedDump:
     """A dump of upstream at ``start_ts``. ``ended_at`` is None while it is being loaded, and after a load that failed.
 
-    ``directory`` of a declared one may be a text of ``source.start``.
+    ``directory`` of a declared one, and of a copy, may be a text of ``source.start``.
     """
 
     start_ts: Ts
@@ -52,6 +60,11 @@ class LoadedDump:
         return self.loader in {DECLARED, EMPTY}
 
     @property
+    def is_copy(self) -> bool:
+        """Whether it is no dump: the initial copy has read upstream."""
+        return self.loader == COPIED
+
+    @property
     def is_empty(self) -> bool:
         """Whether upstream had no table at the position."""
         return self.loader == EMPTY
@@ -59,11 +72,13 @@ class LoadedDump:
     @property
     def kind(self) -> InitialState:
         """Who has recorded what the sink held."""
+        if self.is_copy:
+            return InitialState.COPIED if self.is_whole else InitialState.COPYING
         if not self.is_whole:
             return InitialState.LOADING
         return InitialState(self.loader) if self.is_declared else InitialState.LOADED
 
     @property
     def declared_as(self) -> str:
-        """What the settings said when it was declared; '' for a dump that was loaded."""
-        return self.directory if self.is_declared else ""
+        """What names its position more exactly than ``start_ts``: of a declared one and of a copy; '' for a dump that was loaded."""
+        return self.directory if self.is_declared or self.is_copy else ""

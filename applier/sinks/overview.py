@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from applier.sinks.copy_state import CopyRow
 from applier.sinks.ledger_entry import LedgerEntry
 from applier.sinks.loaded_dump import LoadedDump
 from applier.sinks.progress import Progress
@@ -70,6 +71,18 @@ class OwnerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyView:
+    """The initial copy of a replica. ``rows`` and ``size_bytes``: what its done chunks have; ``rows_planned``: by upstream's statistics."""
+
+    row: CopyRow
+    tables: int
+    tables_done: int
+    rows: int
+    rows_planned: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """One replica from outside. ``progress`` is None before its first ``begin``, ``owner`` while no run owns it."""
 
@@ -85,5 +98,14 @@ class Overview:
     """How the replica's last run has ended; None while one runs, or if it died without a word."""
     pause: Pause | None = None
     """None: the replica is not paused."""
+    copy: CopyView | None = None
+    """The initial copy; None: the replica has not begun with one."""
     loaded: LoadedDump | None = None
     """What the sink held when the replica began; None: no one has recorded it."""
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the sink equals one moment of upstream. False: its copy is not read, or what changed meanwhile is not applied."""
+        if self.copy is None:
+            return self.progress is not None
+        return self.copy.row.is_consistent_at(None if self.progress is None else self.progress.checkpoint_ts)

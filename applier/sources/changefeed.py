@@ -219,6 +219,15 @@ class ChangefeedKit:
         """False: ``start_ts`` says it all."""
         return False
 
+    @property
+    def begins_with_copy(self) -> bool:
+        """False: topics do not have upstream's rows."""
+        return False
+
+    def copy_upstream(self, selection: TableSelection) -> None:
+        """Nothing: Kafka is not upstream."""
+        del selection
+
     def start_of_dump(self, directory: Path, given: Ts | None, configured: Ts = NO_TS) -> tuple[Ts, Timeline]:
         """Return the TSO that is given, or that the dump says."""
         moment = moment_of(directory) if given is None else None

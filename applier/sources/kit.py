@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from applier.copy.port import CopyUpstream
 from applier.model.events import DdlEvent
 from applier.model.position import NO_TS, Listing, Offset, RecordPosition, Stream, Timeline, Ts
 from applier.model.range_report import RangeId
@@ -249,6 +250,15 @@ class SourceKit(Protocol):
     @property
     def names_start(self) -> bool:
         """Whether the settings name where a new replica begins; ``start_ts`` of the configuration apart."""
+        ...
+
+    @property
+    def begins_with_copy(self) -> bool:
+        """Whether the settings say that a new replica begins with a copy of upstream (``source.start = "copy"``)."""
+        ...
+
+    def copy_upstream(self, selection: TableSelection) -> CopyUpstream | None:
+        """Return what reads upstream's rows for a copy; None: the source's server does not have them. Connects when it is first asked."""
         ...
 
     def start_of_dump(self, directory: Path, given: Ts | None, configured: Ts = NO_TS) -> tuple[Ts, Timeline]:

@@ -19,6 +19,7 @@ from applier.sinks.failpoint import reach
 from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark.failure import UNANSWERED
+from applier.tasks.copy_chunk import CopyTask, CopyWork, copy_chunks
 from applier.tasks.handover import routed_chunks
 from applier.tasks.listen import ListenTask
 from applier.tasks.plan import REPORTS, Dealt, PreparePlan, Sliced, WritePlan, deal, divide
@@ -203,6 +204,19 @@ def writing_rows(plan: WritePlan, parts: Sequence[PreparedPart]) -> Callable[[in
         prepare_worker("write")
         there, announced = unseal(sealed)
         return iter([seal(write_part(there, announced[partition - 1], elements))])
+
+    return run
+
+
+def copying(work: CopyWork) -> Callable[[Iterable[bytes]], Iterator[bytes]]:
+    """Return the task that copies chunks of upstream. Its elements: the sealed chunks of each task."""
+    sealed = seal(work)
+
+    def run(groups: Iterable[bytes]) -> Iterator[bytes]:
+        prepare_worker("copy")
+        for group in groups:
+            tasks: Sequence[CopyTask] = unseal(group)
+            yield from (seal(outcome) for outcome in copy_chunks(unseal(sealed), tasks))
 
     return run
 

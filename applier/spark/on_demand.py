@@ -12,6 +12,7 @@ from applier.model.errors import ApplierError, InvariantViolation, SparkSessionL
 from applier.model.range_report import RangeId
 from applier.sinks.progress import WriteOutcome
 from applier.spark.failure import RestartLimit, ranges_lost
+from applier.tasks.copy_chunk import ChunkOutcome, CopyTask, CopyWork
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.port import Prepared, Runner
@@ -38,6 +39,14 @@ class OnDemandRunner:
         runner = self._runner()
         outcomes = runner.listen(tasks)
         if any(isinstance(outcome, RangeFailure) and isinstance(outcome.error, SparkSessionLost) for outcome in outcomes):
+            self._drop(runner)
+        return outcomes
+
+    def copy(self, work: CopyWork, groups: Sequence[Sequence[CopyTask]]) -> Sequence[ChunkOutcome] | ApplierError:
+        """Start the runner if need be, then copy chunks; not in the main thread, as for ``listen``."""
+        runner = self._runner()
+        outcomes = runner.copy(work, groups)
+        if isinstance(outcomes, SparkSessionLost):
             self._drop(runner)
         return outcomes
 

@@ -18,7 +18,7 @@ from pyspark import RDD, SparkContext
 
 from applier.model.errors import ApplierError, DamagedData, JobAborted
 from applier.model.range_report import RangeId
-from applier.model.seal import seal
+from applier.model.seal import seal, unseal
 from applier.sinks.progress import WriteOutcome
 from applier.sources.port import Decoder, RangeReader
 from applier.spark import job
@@ -28,6 +28,7 @@ from applier.spark.failure import EXECUTORS_REMEDY, is_unanswered, job_failed, n
 from applier.spark.job import PlanBroadcast
 from applier.spark.jvm import mute_jvm
 from applier.spark.session import end_context
+from applier.tasks.copy_chunk import ChunkOutcome, CopyTask, CopyWork
 from applier.tasks.listen import ListenOutcome, ListenTask, RangeFailure
 from applier.tasks.plan import REPORTS, PreparePlan, WritePlan, partition_of
 from applier.tasks.port import Prepared
@@ -198,6 +199,21 @@ class SparkRunner:
         if len(outcomes) == tasks:
             return joined(outcomes) if tasks > 1 else outcomes[0]
         return not_written(JobAborted("the outcome of a write was not received", remedy=EXECUTORS_REMEDY))
+
+    def copy(self, work: CopyWork, groups: Sequence[Sequence[CopyTask]]) -> Sequence[ChunkOutcome] | ApplierError:
+        """Copy chunks of upstream, one task per group. A chunk whose outcome is not received may be in the sink."""
+
+        def run() -> list[ChunkOutcome]:
+            dealt = self._context.parallelize(map(seal, groups), len(groups)).mapPartitions(job.copying(work))
+            return [unseal(outcome) for outcome in dealt.collect()]
+
+        try:
+            self._enter_pool("write")
+            return _whole(run)
+        except Exception as error:
+            if not self._has_failed(error):
+                raise
+            return job_failed(error)
 
     def _enter_pool(self, name: str) -> None:
         # A property of the thread: the lanes run in three, so that a long job of one does not starve the others.

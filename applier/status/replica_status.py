@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from applier.coordinator.streams import is_required
 from applier.model.position import DIGITS, NO_TS, Offset, Stream, StreamPosition, Timeline, Ts, holds_time, moment_of
 from applier.model.topic_name import PartitionLimits
+from applier.sinks.copy_state import CopyState
 from applier.sinks.overview import Overview, OwnerState, StoredEnd
 from applier.sources.kit import LogStatus, SourceAnswer
 from applier.status.run_document import rounded
@@ -193,6 +194,8 @@ def as_object(status: ReplicaStatus) -> dict[str, Any]:
         "lag_s": rounded(status.lag_s),
         "start_ts": progress.start_ts if progress else NO_TS,
         "initial_state": _initial_state(overview),
+        "consistent": overview.is_consistent,
+        "copy": _copy(overview, status.timeline),
         "epoch": progress.fence.epoch if progress else None,
         "updated_at": overview.updated_at.isoformat(timespec="milliseconds") if overview.updated_at else None,
         "watermark": status.watermark,
@@ -247,6 +250,35 @@ def _initial_state(overview: Overview) -> dict[str, Any] | None:
         "recorded_by": dump.loaded_by,
         "recorded_at": dump.ended_at.isoformat(timespec="seconds") if dump.ended_at else None,
     }
+
+
+def _copy(overview: Overview, timeline: Timeline) -> dict[str, Any] | None:
+    view = overview.copy
+    if view is None:
+        return None
+    row = view.row
+    return {
+        "state": copy_state(overview),
+        "from": timeline.text(row.start_ts),
+        "upto": timeline.text(row.upto_ts) if row.state is CopyState.READ else None,
+        "tables": view.tables,
+        "tables_done": view.tables_done,
+        "rows": view.rows,
+        "rows_planned": view.rows_planned,
+        "bytes": view.size_bytes,
+        "left_out": dict(row.left_out),
+        "began_at": row.began_at.isoformat(timespec="milliseconds"),
+    }
+
+
+def copy_state(overview: Overview) -> str:
+    """Return the state of the copy as people see it: after all rows are read, the changes of meanwhile are replayed."""
+    view = overview.copy
+    if view is None:
+        return ""
+    if view.row.state is not CopyState.READ:
+        return str(view.row.state)
+    return "consistent" if overview.is_consistent else "replaying"
 
 
 def _end(stored: StoredEnd | None) -> dict[str, Any] | None:

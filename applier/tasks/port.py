@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from applier.model.errors import ApplierError
 from applier.model.range_report import RangeId
 from applier.sinks.progress import WriteOutcome
+from applier.tasks.copy_chunk import ChunkOutcome, CopyTask, CopyWork
 from applier.tasks.listen import ListenOutcome, ListenTask
 from applier.tasks.plan import PreparePlan, WritePlan
 from applier.tasks.prepare import PreparedPart
@@ -30,6 +31,14 @@ class Runner(Protocol):
 
         A range that cannot be read fails alone, with the source's own error. A range that is listened to again replaces what was cached
         of it.
+        """
+        ...
+
+    def copy(self, work: CopyWork, groups: Sequence[Sequence[CopyTask]]) -> Sequence[ChunkOutcome] | ApplierError:
+        """Copy chunks of upstream, before the replica begins: one task per group, each with a session of its own.
+
+        A chunk without an outcome was not reached, or may be in the sink: it is given out again, and the writer finds out. JobAborted,
+        SparkSessionLost: the same for all of them.
         """
         ...
 

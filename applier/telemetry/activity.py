@@ -10,6 +10,7 @@ LISTING: Final = "listing partitions"
 OPENING: Final = "opening the sink"
 LOCKING: Final = "waiting for the replica lock"
 LOADING: Final = "reading positions"
+COPYING: Final = "copying upstream"
 SPARK: Final = "starting Spark"
 LISTENING: Final = "listening"
 PREPARING: Final = "preparing"
@@ -27,6 +28,7 @@ PHASES: Final = (
     OPENING,
     LOCKING,
     LOADING,
+    COPYING,
     SPARK,
     LISTENING,
     PREPARING,

@@ -23,6 +23,18 @@ class LogEvent(StrEnum):
 
     REPLICA_CREATED = "replica_created", logging.INFO, "the first run of a replica has started at `start_ts`"
     REPLICA_RESUMED = "replica_resumed", logging.INFO, "a run has started at the checkpoint that the sink holds"
+    COPY_BEGAN = (
+        "copy_began",
+        logging.INFO,
+        "a new replica copies `tables` tables of upstream, which have about `rows` rows; the stream continues at `start_ts`",
+    )
+    COPY_RESUMED = "copy_resumed", logging.INFO, "a run continues the copy that an earlier one has begun at `start_ts`"
+    COPY_PROGRESS = "copy_progress", logging.INFO, "so many `rows` and `bytes` are copied: one line after each job"
+    COPY_READ = (
+        "copy_read",
+        logging.INFO,
+        "all rows are copied; the replica is consistent when its checkpoint has reached `upto_ts`",
+    )
     SPARK_STARTED = "spark_started", logging.INFO, "Spark runs on `master`; its start took `seconds`"
     CHECKPOINT_ADVANCED = (
         "checkpoint_advanced",

@@ -15,6 +15,7 @@ from applier.model.position import Ts
 from applier.model.xa_store import XaReader, XaStore
 from applier.sinks.bookkeeping import migration
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
+from applier.sinks.bookkeeping.copy_table import CopyBook, CopyStore
 from applier.sinks.bookkeeping.ledger import Ledger
 from applier.sinks.bookkeeping.migration import check
 from applier.sinks.bookkeeping.owner_table import LoadedDumpStore, OwnerRow, OwnerTable, PauseStore, read_loaded, read_pause
@@ -44,6 +45,7 @@ def read_overview(connection: Connection, ledger: Ledger, judge: Callable[[Owner
         quarantined=Quarantine(books).count(connection),
         last_end=RunEndTable(books).read(connection),
         pause=read_pause(connection, books),
+        copy=CopyBook(books).view(connection),
         loaded=read_loaded(connection, books),
     )
 
@@ -132,6 +134,11 @@ class ReplicaBookkeeping:
     def loaded_dump(self) -> LoadedDumpStore:
         """The dump that the sink was loaded from."""
         return LoadedDumpStore(self.tables, self.sessions)
+
+    @property
+    def copy(self) -> CopyStore:
+        """The initial copy of upstream. What changes it needs ownership."""
+        return CopyStore(self.tables, self.sessions.epoch, self.sessions)
 
     @property
     def xa(self) -> XaStore:

@@ -19,6 +19,9 @@ PROGRESS: Final = (
     "quarantine",
     "loaded_dump",
     "prepared_transaction",
+    "copy",
+    "copy_table",
+    "copy_chunk",
 )
 """How far a replica is, and what it has met on its way."""
 DECISIONS: Final = ("skip_rule", "pause")

@@ -15,6 +15,7 @@ from applier.mysql.names import SYSTEM_SCHEMAS
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkDemand, SinkKit
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
+from applier.sinks.mysql.chunk_writer import MysqlChunkWriter
 from applier.sinks.mysql.dump_loader import ServerLoader
 from applier.sinks.mysql.server_check import examine_server
 from applier.sinks.mysql.session import glancing
@@ -46,6 +47,10 @@ class MysqlKit(SinkKit):
     def loader(self, settings: SinkSettings) -> ServerLoader:
         """Return what loads dumps."""
         return ServerLoader(settings)
+
+    def chunk_writer(self, settings: SinkSettings) -> MysqlChunkWriter:
+        """Return what writes copied rows."""
+        return MysqlChunkWriter(settings)
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
         """Return where the bookkeeping lies."""

@@ -11,6 +11,7 @@ from applier.sinks.bookkeeping.bookkeeping import Bookkeeping
 from applier.sinks.kit import SinkKit
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.bookkeeping import bookkeeping_of
+from applier.sinks.sqlite.chunk_writer import SqliteChunkWriter
 from applier.sinks.sqlite.dump_loader import FileLoader
 from applier.sinks.sqlite.session import database_path, glancing, read_file_url, require_file_place
 from applier.sinks.sqlite.sink import SqliteSink
@@ -42,6 +43,10 @@ class SqliteKit(SinkKit):
     def loader(self, settings: SinkSettings) -> FileLoader:
         """Return what loads dumps."""
         return FileLoader(settings)
+
+    def chunk_writer(self, settings: SinkSettings) -> SqliteChunkWriter:
+        """Return what writes copied rows."""
+        return SqliteChunkWriter(settings)
 
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
         """Return where the bookkeeping lies."""

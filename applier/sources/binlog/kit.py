@@ -15,6 +15,7 @@ from applier.planner.port import RowLookup
 from applier.planner.table_check import UpstreamTables
 from applier.selection import EVERYTHING, TableSelection
 from applier.sources.binlog.catalogue import FollowedLog, UpstreamCatalogue
+from applier.sources.binlog.copy import BinlogCopyUpstream
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.dump import as_of_log, start_of_dump
 from applier.sources.binlog.event_stream import EventStream
@@ -24,7 +25,7 @@ from applier.sources.binlog.log_start import GTIDS
 from applier.sources.binlog.part import decode_head
 from applier.sources.binlog.position import FIRST_POSITION, STREAM, BinlogPosition, file_name, parse_place
 from applier.sources.binlog.server import LogFile, Server, address_of
-from applier.sources.binlog.settings import BinlogSettings
+from applier.sources.binlog.settings import COPY, BinlogSettings
 from applier.sources.binlog.source import BinlogSource
 from applier.sources.binlog.state import SourceState
 from applier.sources.binlog.timeline import StoredTimeline, read_state
@@ -244,8 +245,17 @@ class BinlogKit:
 
     @property
     def names_start(self) -> bool:
-        """Whether ``source.start`` is set."""
-        return bool(self.settings.start)
+        """Whether ``source.start`` is set to a position."""
+        return self.settings.start not in {"", COPY}
+
+    @property
+    def begins_with_copy(self) -> bool:
+        """Whether ``source.start`` asks for a copy."""
+        return self.settings.start == COPY
+
+    def copy_upstream(self, selection: TableSelection) -> BinlogCopyUpstream:
+        """Return the server, which has the rows."""
+        return BinlogCopyUpstream(self.settings, selection)
 
     def start_of_dump(self, directory: Path, given: Ts | None, configured: Ts = NO_TS) -> tuple[Ts, Timeline]:
         """Return the position that the dump says, if its server is the one that was dumped."""

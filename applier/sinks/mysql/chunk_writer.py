@@ -1,0 +1,196 @@
+"""Writes chunks of upstream's tables into a server, each in one transaction with its row of the bookkeeping.
+
+Rows go by bulk loads, or by multi-row statements where the server takes no loads. They REPLACE only where two chunks of different views
+may hold one value of a secondary unique key: without REPLACE a duplicate is a warning of a bulk load, and no warning is passed over.
+Values take the same way into each column as in a bulk load of a stream: numbers for BIT, ENUM and SET, digits for bytes.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection
+
+from applier.copy.lines import ESCAPE, FIELD_END, LINE_END, rows_of
+from applier.copy.port import Chunk, ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, RowBlock
+from applier.model.errors import FatalSinkError, Remedy
+from applier.model.events import TableName
+from applier.model.position import Ts
+from applier.mysql.catalogue import describe
+from applier.mysql.names import quote_identifier, quote_table
+from applier.mysql.session import limits
+from applier.planner.port import ColumnDescription, Phase, Statement, TableDescription
+from applier.sinks.bookkeeping.copy_table import CopyBook
+from applier.sinks.bookkeeping.progress_table import FenceState
+from applier.sinks.failpoint import reach
+from applier.sinks.mysql.bookkeeping import bookkeeping_of
+from applier.sinks.mysql.bulk_load import FILE_NAME
+from applier.sinks.mysql.bulk_write import takes_loads
+from applier.sinks.mysql.writer import MysqlWriteSession, MysqlWriteSessions
+from applier.sinks.settings import SinkSettings
+
+STATEMENT_BYTES: Final = 1 << 20
+"""Of a multi-row statement."""
+_GONE: Final = Remedy("mysql.copy-again-after-drop", "Another program has changed the sink. Begin the copy again: `applier copy --again`")
+_TYPE: Final = Remedy(
+    "mysql.exclude-table-of-other-type",
+    "Exclude the table with source.tables, or change the type of the column upstream to one that both have",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlChunkWriter:
+    """Implements ``ChunkWriter``. Picklable; its session lives in the process that writes."""
+
+    settings: SinkSettings
+
+    def write(
+        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: Chunk, rows: Iterator[RowBlock], finish: Callable[[], Ts]
+    ) -> ChunkDone:
+        """Write a chunk, and what the bookkeeping says of it."""
+        bookkeeping = bookkeeping_of(self.settings)
+        book = CopyBook(bookkeeping)
+
+        def hold(connection: Connection) -> FenceState:
+            book.hold(connection, fence)
+            return FenceState.HELD
+
+        session, _ = MysqlWriteSessions(self.settings, bookkeeping).locked(hold)
+        try:
+            done = book.find(session.connection, table.name, chunk.number)
+            if done is None:
+                done = _written(session, table, target, rows, finish)
+                book.store(session.connection, table.name, chunk.number, done)
+                reach("copy.before_commit")
+                _commit(session)
+        except Exception as error:
+            ours = session.translate(error, "copying rows", table=str(target))
+            if ours is None:
+                raise
+            raise ours from None
+        finally:
+            session.release()
+        return done
+
+
+def _written(
+    session: MysqlWriteSession, table: CopyTable, target: TableName, blocks: Iterator[RowBlock], finish: Callable[[], Ts]
+) -> ChunkDone:
+    described = describe(session.connection, [target]).get(target.fold())
+    if described is None:
+        raise FatalSinkError("a table of the copy is not in the sink any more", remedy=_GONE, table=str(target))
+    pairs = _pairs(table, described)
+    rows = size = 0
+    write = _load if takes_loads(session.connection) else _insert
+    for block in blocks:
+        write(session, table, described, pairs, block)
+        rows += block.rows
+        size += len(block.lines)
+    return ChunkDone(rows, size, finish())
+
+
+_Pairs = list[tuple[CopyColumn, ColumnDescription]]
+
+
+def _pairs(table: CopyTable, described: TableDescription) -> _Pairs:
+    """Return each column of upstream with the sink's. FatalSinkError: there is none, or it takes other values."""
+    by_name = {column.name.casefold(): column for column in described.columns}
+    pairs = []
+    for column in table.columns:
+        there = by_name.get(column.name.casefold())
+        if there is None:
+            raise FatalSinkError("a column of the copy is not in the sink", remedy=_GONE, table=str(table.name), column=column.name)
+        if there.generated:
+            continue
+        if there.binary and column.kind is ColumnKind.TEXT:
+            raise FatalSinkError(
+                f"the sink stores a column of the type {column.upstream_type} in another way",
+                remedy=_TYPE,
+                table=str(table.name),
+                column=column.name,
+            )
+        pairs.append((column, there))
+    return pairs
+
+
+def _load(session: MysqlWriteSession, table: CopyTable, described: TableDescription, pairs: _Pairs, block: RowBlock) -> None:
+    session.execute(Statement(Phase.REPLACE, _name(described), load_statement(table, described, pairs), block.rows, 0, 0, data=block.lines))
+
+
+def load_statement(table: CopyTable, described: TableDescription, pairs: _Pairs) -> bytes:
+    """Return the bulk load of a table's blocks. A column that the sink computes is read and not stored."""
+    stored = dict(pairs)
+    targets, assignments = [], []
+    for number, column in enumerate(table.columns):
+        there, variable = stored.get(column), f"@applier_{number}"
+        expression = "" if there is None else _expression(column, variable)
+        targets.append(variable if expression or there is None else quote_identifier(there.name))
+        if there is not None and expression:
+            assignments.append(f"{quote_identifier(there.name)}={expression}")
+    replace = " REPLACE" if table.has_secondary_key else ""
+    text = (
+        f"LOAD DATA LOCAL INFILE '{FILE_NAME}'{replace} INTO TABLE {quote_table(described.schema, described.table)} CHARACTER SET utf8mb4"
+        f" FIELDS TERMINATED BY X'{FIELD_END.hex()}' ENCLOSED BY '' ESCAPED BY X'{ESCAPE.hex()}'"
+        f" LINES STARTING BY '' TERMINATED BY X'{LINE_END.hex()}' ({','.join(targets)})"
+    )
+    return (f"{text} SET {','.join(assignments)}" if assignments else text).encode()
+
+
+def _expression(column: CopyColumn, variable: str) -> str:
+    """Return what a column is set to; empty if it takes the text as it is."""
+    match column.kind:
+        case ColumnKind.NUMBER:
+            return f"CAST({variable} AS UNSIGNED)"
+        case ColumnKind.BYTES:
+            return f"UNHEX({variable})"
+        case ColumnKind.CHARSET:
+            return f"CONVERT(UNHEX({variable}) USING {column.charset})"
+        case ColumnKind.TEXT:
+            return ""
+
+
+def _insert(session: MysqlWriteSession, table: CopyTable, described: TableDescription, pairs: _Pairs, block: RowBlock) -> None:
+    """Write a block by multi-row statements."""
+    verb = "REPLACE" if table.has_secondary_key else "INSERT"
+    names = ",".join(quote_identifier(there.name) for _, there in pairs)
+    head = f"{verb} INTO {quote_table(described.schema, described.table)} ({names}) VALUES ".encode()
+    largest = min(STATEMENT_BYTES, limits(session.connection)[0] // 2)
+    stored = {column for column, _ in pairs}
+    texts, size = list[bytes](), len(head)
+    for row in rows_of(block.lines):
+        values = [_literal(column, value) for column, value in zip(table.columns, row, strict=True) if column in stored]
+        text = b"(" + b",".join(values) + b")"
+        if texts and size + len(text) > largest:
+            session.execute(Statement(Phase.REPLACE, _name(described), head + b",".join(texts), len(texts), 0, 0))
+            texts, size = [], len(head)
+        texts.append(text)
+        size += len(text) + 1
+    session.execute(Statement(Phase.REPLACE, _name(described), head + b",".join(texts), len(texts), 0, 0))
+
+
+def _literal(column: CopyColumn, value: bytes | None) -> bytes:
+    if value is None:
+        return b"NULL"
+    match column.kind:
+        case ColumnKind.NUMBER:
+            return value
+        case ColumnKind.BYTES:
+            return b"X'" + value + b"'"
+        case ColumnKind.CHARSET:
+            return f"_{column.charset} X'".encode() + value + b"'"
+        case ColumnKind.TEXT:
+            return b"_utf8mb4 X'" + value.hex().encode() + b"'"
+
+
+def _name(described: TableDescription) -> str:
+    return f"{described.schema}.{described.table}"
+
+
+def _commit(session: MysqlWriteSession) -> None:
+    try:
+        session.commit()
+    except Exception as error:
+        ours = session.translate_commit(error)
+        if ours is None:
+            raise
+        raise ours from None
