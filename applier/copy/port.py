@@ -4,7 +4,7 @@ What crosses to executors (``CopyTable``, ``Chunk``, ``ChunkReader``, ``ChunkWri
 its own, which its own transaction of upstream opens, so no view lives longer than a chunk. See ``applier.copy`` for why that is right.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -113,7 +113,7 @@ class ChunkRows(Protocol):
         ...
 
     def finish(self) -> Ts:
-        """Return a position at or behind everything that the view has seen. Called once, when all blocks were read.
+        """Return a position behind all that the view has seen, and behind the DDLs before its rows were read. Called once, at the end.
 
         DefinitionChanged if the table's definition is not the planned one: nothing of the chunk may be committed.
         """
@@ -162,6 +162,13 @@ class CopyUpstream(AbstractContextManager["CopyUpstream"], Protocol):
 
     def open_view(self, *, exact: bool) -> StartView:
         """Open the view of a start. ``exact``: tables without a key need an exact one; NeedsOperator if it cannot be had."""
+        ...
+
+    def moved(self, tables: Collection[TableName], start_ts: Ts, upto_ts: Ts) -> Sequence[TableName]:
+        """Return the tables that a DDL of the log between two positions may have renamed, or exchanged with a partition.
+
+        Rows move so without an event of their own, and the definition may be the same: a chunk behind the DDL has another table's rows.
+        """
         ...
 
     def next_bound(self, table: CopyTable, lower: Bound | None, rows: int) -> Bound | None:

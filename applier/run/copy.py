@@ -38,6 +38,7 @@ from applier.selection import TableSelection
 from applier.sinks.bookkeeping.copy_table import VIEW, PlannedTable
 from applier.sinks.copy_state import CopyRow, CopyState
 from applier.sinks.dump_loader import DumpLoader
+from applier.sinks.failpoint import reach
 from applier.sinks.loaded_dump import COPIED, LoadedDump
 from applier.sources.factory import kit_of
 from applier.sources.kit import SourceKit
@@ -145,11 +146,13 @@ class _InitialCopy:
             return  # its last run died before the stream began
         self._watcher.enter(COPYING)
         with self._setup.upstream as upstream:
-            if row is None or row.state is CopyState.PLANNING or options.again:
-                tables = self._begin(upstream)
-            else:
-                tables = self._taken_up(upstream, row)
-            self._copy(upstream, tables)
+            may_continue = row is not None and row.state is CopyState.COPYING and not options.again
+            for _ in range(STARTS):
+                tables = self._taken_up(upstream, row) if may_continue and row is not None else self._begin(upstream)
+                may_continue = False
+                if self._copy(upstream, tables):
+                    return
+        raise NeedsOperator("upstream renames tables while they are copied", remedy=BUSY)
 
     # --- begin -----------------------------------------------------------------------------------------------------
 
@@ -190,6 +193,7 @@ class _InitialCopy:
         for name, text in objects.views.items():
             definitions.make(Piece(PieceKind.VIEW, _bytes(text), name.schema, name.table), name.schema)
         definitions.finish()
+        reach("copy.tables_made")
         self._watcher.note(
             LogEvent.COPY_BEGAN,
             start_ts=start.start_ts,
@@ -232,6 +236,7 @@ class _InitialCopy:
                 target = self._setup.selection.name(task.table.name)
                 done = self._setup.writer.write(fence, task.table, target, task.chunk, rows.blocks(), rows.finish)
             planner.done(task, done)
+            reach("copy.after_keyless")
             self._watcher.changed()
 
     # --- copy ------------------------------------------------------------------------------------------------------
@@ -253,7 +258,8 @@ class _InitialCopy:
                 raise DefinitionChanged("upstream has changed a table before all of its rows were copied", table=str(each.name))
         return found
 
-    def _copy(self, upstream: CopyUpstream, tables: Sequence[CopyTable]) -> None:
+    def _copy(self, upstream: CopyUpstream, tables: Sequence[CopyTable]) -> bool:
+        """Copy what is not done; return whether it is right. It is not if rows of one table may have become those of another meanwhile."""
         fence = self._store.copying()
         chunks = self._store.chunks()
         # A table that is whole, and has changed since, is not asked for again; what its chunks have seen counts.
@@ -272,10 +278,17 @@ class _InitialCopy:
                     rows=planner.rows,
                     bytes=planner.size_bytes,
                 )
+                reach("copy.after_round")
         start_ts = self._started_at()
         upto_ts = max(start_ts, high_ts, planner.high_ts)
+        if moved := upstream.moved([each.name for each in self._store.tables()], start_ts, upto_ts):
+            self._watcher.note(LogEvent.COPY_REPEATED, tables=named_some(sorted(map(str, moved))))
+            return False
+        reach("copy.before_end")
         self._store.end(upto_ts)
+        reach("copy.after_end")
         self._watcher.note(LogEvent.COPY_READ, start_ts=start_ts, upto_ts=upto_ts, rows=planner.rows, bytes=planner.size_bytes)
+        return True
 
     def _started_at(self) -> Ts:
         row = self._store.read()

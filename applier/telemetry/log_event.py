@@ -30,6 +30,11 @@ class LogEvent(StrEnum):
     )
     COPY_RESUMED = "copy_resumed", logging.INFO, "a run continues the copy that an earlier one has begun at `start_ts`"
     COPY_PROGRESS = "copy_progress", logging.INFO, "so many `rows` and `bytes` are copied: one line after each job"
+    COPY_REPEATED = (
+        "copy_repeated",
+        logging.WARNING,
+        "upstream has renamed or exchanged `tables` while they were copied, so their rows may be mixed: the copy begins again",
+    )
     COPY_READ = (
         "copy_read",
         logging.INFO,

@@ -10,7 +10,7 @@ A key is compared with literals in its own character set, by upstream alone. Val
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -50,10 +50,12 @@ from applier.mysql.session import (
 )
 from applier.selection import TableSelection
 from applier.sources.binlog.decoder import BinlogDecoder
+from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.position import BinlogPosition, split_file_name
 from applier.sources.binlog.server import Server, failed, require
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
+from applier.sources.binlog.walk import changes_until
 
 STATEMENT_S: Final = 86_400
 """A table without a key is read by one statement."""
@@ -63,6 +65,7 @@ BLOCK_BYTES: Final = 4 << 20
 BLOCK_ROWS: Final = 2_000
 EXACT_TRIES: Final = 100
 LOCK_WAIT_S: Final = 2
+_MOVING: Final = frozenset({"rename", "exchange"})
 _GONE: Final = frozenset({ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.BAD_DB_ERROR})
 _TABLE_DEF_CHANGED: Final = 1412
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
@@ -145,12 +148,9 @@ class CopySession:
         """Run a statement without an answer."""
         execute_text(self.session, statement)
 
-    def begin(self) -> Ts:
-        """Open a view; return a position at or behind everything that it sees: of MariaDB its own place."""
+    def begin(self) -> None:
+        """Open a view."""
         self.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        if self.is_mariadb:
-            return self.place()
-        return self.end_of_log()
 
     def place(self) -> Ts:
         """Return the place of the view that is open. MariaDB alone knows it."""
@@ -171,9 +171,9 @@ class CopySession:
     def read(self, table: CopyTable, chunk: Chunk) -> Iterator["ViewRows"]:
         """Open a view, and give the rows of a chunk."""
         with self.errors("opening a view", table):
-            high_ts = self.begin()
+            self.begin()
         try:
-            yield ViewRows(self, table, chunk, high_ts)
+            yield ViewRows(self, table, chunk)
         finally:
             self.end()
 
@@ -205,7 +205,6 @@ class ViewRows:
     session: CopySession
     table: CopyTable
     chunk: Chunk
-    high_ts: Ts
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield the rows in blocks; the answer is read as it comes."""
@@ -219,12 +218,13 @@ class ViewRows:
                 driver.decoders, driver.use_unicode = decoders, True
 
     def finish(self) -> Ts:
-        """Compare the definition, which the transaction pins; return how far the view has seen."""
+        """Compare the definition, which the transaction pins; return the end of the log, behind every DDL that was before the rows."""
         with self.session.errors("reading a definition", self.table):
             definition = show_create(self.session.session, self.table.name)
+            end = self.session.end_of_log()
         if digest_of(definition) != self.table.digest:
             raise DefinitionChanged("upstream has changed a table while it is copied", table=str(self.table.name))
-        return self.high_ts
+        return end
 
 
 def _blocks(cursor: Any) -> Iterator[RowBlock]:
@@ -340,7 +340,7 @@ class BinlogStartView:
     @contextmanager
     def read(self, table: CopyTable) -> Iterator[ViewRows]:
         """Give all rows of a table, in this view."""
-        yield ViewRows(self._session, table, Chunk(0, None, None), self._start.start_ts)
+        yield ViewRows(self._session, table, Chunk(0, None, None))
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -426,7 +426,8 @@ class BinlogCopyUpstream:
         try:
             with session.errors("opening a view"):
                 if session.is_mariadb:
-                    return BinlogStartView(session, CopyStart(session.begin(), "", is_exact=True))
+                    session.begin()
+                    return BinlogStartView(session, CopyStart(session.place(), "", is_exact=True))
                 return BinlogStartView(session, self._mysql_start(session, exact=exact))
         except BaseException:
             session.close()
@@ -492,6 +493,19 @@ class BinlogCopyUpstream:
         told = f"gtid:{executed}"
         with BinlogSource(self._settings, BinlogDecoder()) as source:
             return CopyStart(source.position.start_point(declared=told).start_ts, told, is_exact)
+
+    def moved(self, tables: Collection[TableName], start_ts: Ts, upto_ts: Ts) -> Sequence[TableName]:
+        """Walk the log for statements with a word by which rows move."""
+        end = self._server.end()
+        if end is None:
+            raise SourceError("the server writes no binlog", kind=FailureKind.REFUSED)
+        if upto_ts <= start_ts:
+            return []
+        with closing(EventStream(self._settings, end.base_name, start_ts, bodies=False)) as feed:
+            changes = changes_until(feed, upto_ts, _MOVING)
+        if changes is None:
+            raise SourceError("the log does not show its DDLs up to the end of the copy", kind=FailureKind.UNREACHABLE)
+        return [table for table in tables if changes.may_name(table)]
 
     # --- the walk --------------------------------------------------------------------------------------------------
 

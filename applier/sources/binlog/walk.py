@@ -170,11 +170,15 @@ class SchemaChanges:
     words: set[str] = field(default_factory=set)
     words_of_schemas: set[str] = field(default_factory=set)
     """The skipped statements about whole schemas."""
+    only_with: frozenset[str] = frozenset()
+    """Skip statements without any of these words; empty: skip none."""
 
     def add(self, sql: bytes) -> None:
         """Add a statement, unless it makes and removes no table."""
         words = _WORDS.findall(sql.decode("utf-8", "replace").casefold())
         if not words or words[0] in _OF_ROWS | _OF_SERVER or not _ACCOUNTS.isdisjoint(words[1:2]):
+            return
+        if self.only_with and self.only_with.isdisjoint(words):
             return
         self.words.update(words)
         if not {"database", "schema"}.isdisjoint(words):
@@ -247,9 +251,12 @@ def first_time_s(feed: EventFeed) -> int:
                 return event.time_s
 
 
-def changes_until(feed: EventFeed, end: int) -> SchemaChanges | None:
-    """Collect the DDLs that are logged before ``end``, those inside of transactions too; None: the log does not tell all of them."""
-    finder, changes = GroupFinder(), SchemaChanges()
+def changes_until(feed: EventFeed, end: int, only_with: frozenset[str] = frozenset()) -> SchemaChanges | None:
+    """Collect the DDLs that are logged before ``end``, those inside of transactions too; None: the log does not tell all of them.
+
+    ``only_with``: words of which a statement must have one; empty: every statement counts.
+    """
+    finder, changes = GroupFinder(), SchemaChanges(only_with=only_with)
     while True:
         for event in feed.read(READ_WAIT_S):
             if event.kind in HEARTBEATS or event.kind == INCIDENT:

@@ -102,7 +102,9 @@ def fill_all(upstream):
     upstream.run(f"INSERT INTO {SCHEMA}.latin (id, v) VALUES (4, UNHEX('C3A9818D8F909D'))")
     upstream.run(f"CREATE TABLE {SCHEMA}.separators (id INT PRIMARY KEY, v VARBINARY(20), w VARCHAR(20))")
     upstream.run(f"INSERT INTO {SCHEMA}.separators VALUES (0, x'1e1f1b', CONCAT('a', x'1e', 'b', x'1f1b', 'N')), (1, x'1b4e', x'1b4e')")
-    upstream.run(f"CREATE VIEW {SCHEMA}.seen AS SELECT id FROM {SCHEMA}.latin", f"CREATE VIEW {SCHEMA}.again AS SELECT * FROM {SCHEMA}.seen")
+    upstream.run(
+        f"CREATE VIEW {SCHEMA}.seen AS SELECT id FROM {SCHEMA}.latin", f"CREATE VIEW {SCHEMA}.again AS SELECT * FROM {SCHEMA}.seen"
+    )
 
 
 def test_a_copy_into_a_file_is_stored_as_the_rows_of_the_log_are(copying, upstream, tmp_path):
@@ -149,3 +151,56 @@ def clean(databases, kind):
     url = databases.plain(kind).url
     clear_sink(url)
     return url
+
+
+def sized(upstream, tables, rows=50):
+    for at in range(tables):
+        upstream.run(f"CREATE TABLE {SCHEMA}.n{at} (id INT PRIMARY KEY, v INT UNIQUE, w VARCHAR(20))")
+        upstream.run(f"INSERT INTO {SCHEMA}.n{at} VALUES {','.join(f'({n}, {n + at * 1000}, {at})' for n in range(rows))}")
+
+
+def test_tables_that_swap_their_names_while_they_are_copied_are_copied_again(copying, upstream, databases):
+    sized(upstream, 6)
+    sink = clean(databases, upstream.kind)
+    command = copying(sink)
+    assert command.killed_at("copy.after_round:1").returncode == KILLED
+    status = command.status()
+    assert status["consistent"] is False
+    assert status["copy"]["state"] == "copying"
+    assert 0 < status["copy"]["tables_done"] < 6
+    upstream.run(f"RENAME TABLE {SCHEMA}.n0 TO {SCHEMA}.x, {SCHEMA}.n5 TO {SCHEMA}.n0, {SCHEMA}.x TO {SCHEMA}.n5")
+    code, shown = command()
+    assert code == 0, shown
+    assert wrong(verify(upstream.url, sink, of_schemas(SCHEMA))) == {}
+
+
+def test_a_kill_at_each_point_loses_nothing(copying, upstream, databases):
+    sized(upstream, 6)
+    upstream.run(f"CREATE TABLE {SCHEMA}.keyless (a INT, b VARCHAR(9))", f"INSERT INTO {SCHEMA}.keyless VALUES (1, 'x'), (1, 'x'), (2, NULL)")
+    sink = clean(databases, upstream.kind)
+    command = copying(sink, lines="")
+    command.path.write_text(command.path.read_text() + '[sink.accept]\n' if False else command.path.read_text().replace("[sink]\n", '[sink]\nkeyless = "best_effort"\n'))
+    points = ("copy.tables_made", "copy.after_keyless", "copy.after_round:1", "copy.after_round:1", "copy.before_end", "copy.after_end")
+    for at, point in enumerate(points):
+        assert command.killed_at(point).returncode == KILLED, point
+        assert command.status()["consistent"] is False
+        upstream.run(
+            f"UPDATE {SCHEMA}.n{at} SET v = v + 500 WHERE id % 2 = 0",
+            f"DELETE FROM {SCHEMA}.n0 WHERE id = {at}",
+            f"INSERT INTO {SCHEMA}.n1 VALUES ({1000 + at}, {5000 + at}, 'new')",
+            f"INSERT INTO {SCHEMA}.keyless VALUES ({at}, 'later')",
+        )
+    code, shown = command()
+    assert code == 0, shown
+    assert command.status()["consistent"] is True
+    found = wrong(verify(upstream.url, sink, of_schemas(SCHEMA)))
+    assert found == {}
+    with closing(connect(sink)) as one, closing(connect(upstream.url)) as other:
+        query = f"SELECT a, b FROM {SCHEMA}.keyless ORDER BY a, b"
+        assert asked(one, query) == asked(other, query)
+
+
+def asked(connection, query):
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
