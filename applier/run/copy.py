@@ -152,7 +152,7 @@ class _InitialCopy:
                 may_continue = False
                 if self._copy(upstream, tables):
                     return
-        raise NeedsOperator("upstream renames tables while they are copied", remedy=BUSY)
+        raise NeedsOperator("upstream renames or changes tables while they are copied", remedy=BUSY)
 
     # --- begin -----------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class LogEvent(StrEnum):
     COPY_REPEATED = (
         "copy_repeated",
         logging.WARNING,
-        "upstream has renamed or exchanged `tables` while they were copied, so their rows may be mixed: the copy begins again",
+        "a DDL has renamed, exchanged or changed `tables` while they were copied, so their values may be mixed: the copy begins again",
     )
     COPY_READ = (
         "copy_read",

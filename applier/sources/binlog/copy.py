@@ -65,7 +65,8 @@ BLOCK_BYTES: Final = 4 << 20
 BLOCK_ROWS: Final = 2_000
 EXACT_TRIES: Final = 100
 LOCK_WAIT_S: Final = 2
-_MOVING: Final = frozenset({"rename", "exchange"})
+_MOVING: Final = frozenset({"rename", "exchange", "change", "modify"})
+"""Words by which rows move to another table, or values to another column or form, and the definition may be the same afterwards."""
 _GONE: Final = frozenset({ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.BAD_DB_ERROR})
 _TABLE_DEF_CHANGED: Final = 1412
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
@@ -280,7 +281,8 @@ def _expression(column: CopyColumn) -> str:
         case ColumnKind.BYTES | ColumnKind.CHARSET:
             return f"HEX({name})"
         case ColumnKind.TEXT:
-            return f"{name} + 0e0" if column.upstream_type == "float" else name
+            # A product keeps the sign of -0.
+            return f"{name} * 1e0" if column.upstream_type == "float" else name
 
 
 def _literal_of(row: Row, name: str) -> str:

@@ -1,13 +1,11 @@
 """``applier copy`` of real servers: each value as the log would bring it, with writers beside it, and after a kill at each point."""
 
 import json
-import sqlite3
 import os
+import sqlite3
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 
@@ -17,6 +15,7 @@ from tests.integration.test_verify_types import EVERY_CASE, SCHEMA, fill
 from tests.rig.binlog_replica import BinlogReplica
 from tests.rig.database import Kind
 from tests.rig.mysql_oracle import connect
+from tests.rig.upstream import clear_sink
 from tests.rig.verifying import of_schemas, verify, wrong
 
 pytestmark = pytest.mark.timeout(240)
@@ -71,8 +70,8 @@ def copying(tmp_path, primary, capsys):
 
     def made(sink, lines=""):
         path = tmp_path / "applier.toml"
-        source = f'[source]\nkind = "binlog"\nurl = "{primary.url}"\nstart = "copy"\ntables = ["{SCHEMA}.*"]\n{lines}'
-        path.write_text(f'name = "copied"\n{source}[sink]\nurl = "{sink}"\n[spark]\nmaster = "local[2]"\n')
+        source = f'[source]\nkind = "binlog"\nurl = "{primary.url}"\nstart = "copy"\ntables = ["{SCHEMA}.*"]\n'
+        path.write_text(f'name = "copied"\n{source}[sink]\nurl = "{sink}"\n{lines}\n[spark]\nmaster = "local[2]"\n')
         return Copying(path, sink, capsys)
 
     return made
@@ -146,8 +145,6 @@ def test_a_copy_into_a_server_equals_upstream(copying, upstream, databases):
 
 
 def clean(databases, kind):
-    from tests.rig.upstream import clear_sink
-
     url = databases.plain(kind).url
     clear_sink(url)
     return url
@@ -176,10 +173,10 @@ def test_tables_that_swap_their_names_while_they_are_copied_are_copied_again(cop
 
 def test_a_kill_at_each_point_loses_nothing(copying, upstream, databases):
     sized(upstream, 6)
-    upstream.run(f"CREATE TABLE {SCHEMA}.keyless (a INT, b VARCHAR(9))", f"INSERT INTO {SCHEMA}.keyless VALUES (1, 'x'), (1, 'x'), (2, NULL)")
+    upstream.run(f"CREATE TABLE {SCHEMA}.keyless (a INT, b VARCHAR(9))")
+    upstream.run(f"INSERT INTO {SCHEMA}.keyless VALUES (1, 'x'), (1, 'x'), (2, NULL)")
     sink = clean(databases, upstream.kind)
-    command = copying(sink, lines="")
-    command.path.write_text(command.path.read_text() + '[sink.accept]\n' if False else command.path.read_text().replace("[sink]\n", '[sink]\nkeyless = "best_effort"\n'))
+    command = copying(sink, 'keyless = "best_effort"')
     points = ("copy.tables_made", "copy.after_keyless", "copy.after_round:1", "copy.after_round:1", "copy.before_end", "copy.after_end")
     for at, point in enumerate(points):
         assert command.killed_at(point).returncode == KILLED, point
@@ -204,3 +201,45 @@ def asked(connection, query):
     with connection.cursor() as cursor:
         cursor.execute(query)
         return cursor.fetchall()
+
+
+def test_a_ddl_on_a_table_that_is_not_copied_yet_stops_the_copy(copying, upstream, databases):
+    sized(upstream, 6)
+    sink = clean(databases, upstream.kind)
+    command = copying(sink)
+    assert command.killed_at("copy.after_round:1").returncode == KILLED
+    upstream.run(f"ALTER TABLE {SCHEMA}.n5 ADD COLUMN x INT DEFAULT 7")
+    code, shown = command()
+    assert code == 6, shown
+    assert f"{SCHEMA}.n5" in shown
+    assert "applier copy --again" in shown
+    code, shown = command("--again")
+    assert code == 0, shown
+    assert wrong(verify(upstream.url, sink, of_schemas(SCHEMA))) == {}
+
+
+def test_a_table_that_is_in_the_way_is_replaced_on_demand_only(copying, upstream, databases):
+    sized(upstream, 2)
+    sink = clean(databases, upstream.kind)
+    with closing(connect(sink)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {SCHEMA}")
+        cursor.execute(f"CREATE TABLE {SCHEMA}.n1 (other INT PRIMARY KEY)")
+    command = copying(sink)
+    code, shown = command()
+    assert code == 6, shown
+    assert f"{SCHEMA}.n1" in shown
+    code, shown = command("--replace")
+    assert code == 0, shown
+    assert wrong(verify(upstream.url, sink, of_schemas(SCHEMA))) == {}
+
+
+def test_a_catch_up_of_a_new_replica_copies_first_where_the_settings_say_so(copying, upstream, databases):
+    sized(upstream, 2)
+    sink = clean(databases, upstream.kind)
+    command = copying(sink)
+    code, shown = command(command="check")
+    assert code == 0, shown
+    code, shown = command(command="catchup")
+    assert code == 0, shown
+    assert command.status()["consistent"] is True
+    assert wrong(verify(upstream.url, sink, of_schemas(SCHEMA))) == {}
