@@ -32,7 +32,7 @@ LATER = Remedy("cli.catch-up-after-copy", "Run `applier catchup`, or `applier ru
 def copy(
     config: ConfigPath = DEFAULT_CONFIG,
     *,
-    replace: Annotated[bool, typer.Option("--replace", help="Drop tables of the sink that are in the way: their rows are lost.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Drop tables that the copy would make: their rows are lost.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Begin an unfinished copy again, and drop the tables that it has made.")] = False,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
     as_json: AsJson = False,

@@ -1,4 +1,4 @@
-"""Plans the chunks of a copy: which ranges are still to be found, which are to be written, and when all of it is done. Pure.
+"""Plans the chunks of a copy: which ranges are not known yet, which are not written, and when all of it is done. Pure.
 
 The boundaries of a table are found one after the other (``walk``): each is the key that lies so many rows behind the last one, as upstream
 compares keys. So the chunks of a table are disjoint and cover all keys: the first has no lower bound, the last no upper one. A chunk that
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from applier.copy.port import Bound, Chunk, ChunkDone, CopyTable, PlannedChunk
+from applier.copy.port import Bound, ChunkDone, CopyTable, KeyRange, PlannedChunk
 from applier.model.events import TableName
 from applier.model.position import NO_TS, Ts
 
@@ -18,7 +18,7 @@ CHUNK_BYTES: Final = 32 << 20
 """A transaction of the sink that its replicas and its undo log bear, and that a kill may repeat."""
 LEAST_ROWS, MOST_ROWS = 1_000, 500_000
 ASSUMED_ROW_BYTES: Final = 100
-"""Of a table whose statistics say nothing."""
+"""Of a table without statistics."""
 
 
 class Walk(NamedTuple):
@@ -33,7 +33,7 @@ class PlannedTask(NamedTuple):
     """A chunk to write."""
 
     table: CopyTable
-    chunk: Chunk
+    chunk: KeyRange
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Plan:
     lower: Bound | None = None
     is_walked: bool = False
     """Whether the last chunk is planned."""
-    waiting: deque[Chunk] = field(default_factory=deque)
+    waiting: deque[KeyRange] = field(default_factory=deque)
     running: int = 0
     done: int = 0
     rows: int = 0
@@ -105,15 +105,15 @@ class CopyPlanner:
         plan = next((plan for plan in self._plans.values() if not plan.is_walked), None)
         return None if plan is None else Walk(plan.table, plan.lower, plan.chunk_rows)
 
-    def bounded(self, walk: Walk, upper: Bound | None) -> Chunk:
+    def bounded(self, walk: Walk, upper: Bound | None) -> KeyRange:
         """Plan the chunk that ends at the boundary; None: there are no more rows. It is stored before it is written."""
         plan = self._plans[walk.table.name]
-        chunk = Chunk(plan.planned, walk.lower, upper)
+        chunk = KeyRange(plan.planned, walk.lower, upper)
         self._add(plan, chunk)
         return chunk
 
     def take(self, at_most: int) -> list[PlannedTask]:
-        """Give out chunks: those of one table in their order, one table after the other."""
+        """Give out chunks: one table after the other, the chunks of each in their order."""
         found = list[PlannedTask]()
         for plan in self._plans.values():
             while plan.waiting and len(found) < at_most:
@@ -134,7 +134,7 @@ class CopyPlanner:
         plan.waiting.append(task.chunk)
 
     @staticmethod
-    def _add(plan: _Plan, chunk: Chunk) -> None:
+    def _add(plan: _Plan, chunk: KeyRange) -> None:
         plan.planned, plan.lower = chunk.number + 1, chunk.upper
         plan.is_walked = chunk.upper is None
         plan.waiting.append(chunk)

@@ -1,7 +1,7 @@
 """The ports of the initial copy: what is asked of upstream (``CopyUpstream``, ``ChunkReader``) and of a sink (``ChunkWriter``).
 
-What crosses to executors (``CopyTable``, ``Chunk``, ``ChunkReader``, ``ChunkWriter``) is frozen and picklable. A chunk is read in a view of
-its own, which its own transaction of upstream opens, so no view lives longer than a chunk. See ``applier.copy`` for why that is right.
+What crosses to executors (``CopyTable``, ``KeyRange``, ``ChunkReader``, ``ChunkWriter``) is frozen and picklable. A chunk is read in a view
+of its own, which its own transaction of upstream opens, so no view lives longer than a chunk. See ``applier.copy`` for why that is right.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ class CopyColumn(NamedTuple):
     upstream_type: str = ""
 
 
-class Chunk(NamedTuple):
+class KeyRange(NamedTuple):
     """The rows of one table with ``lower`` < key <= ``upper``; None: no limit. Numbers begin at 0 and ascend with the keys."""
 
     number: int
@@ -90,7 +90,7 @@ class CopyStart(NamedTuple):
     """Where replay begins: every transaction at or before it is in all views that are opened later.
 
     ``told``: the text from which the source finds it again (``LogPosition.start_point(declared=…)``): ``gtid:SET``; "" where ``start_ts``
-    says it all. ``is_exact``: nothing behind it is in the view of ``StartView`` either.
+    says it all. ``is_exact``: the view of ``StartView`` has no later transaction.
     """
 
     start_ts: Ts
@@ -123,7 +123,7 @@ class ChunkRows(Protocol):
 class ChunkSession(AbstractContextManager["ChunkSession"], Protocol):
     """A session of a task on upstream. Not thread-safe."""
 
-    def read(self, table: CopyTable, chunk: Chunk) -> AbstractContextManager[ChunkRows]:
+    def read(self, table: CopyTable, chunk: KeyRange) -> AbstractContextManager[ChunkRows]:
         """Open a view, and give the rows of a chunk; the view ends with the block."""
         ...
 
@@ -199,7 +199,7 @@ class ChunkDone(NamedTuple):
 class PlannedChunk(NamedTuple):
     """A chunk, and what it has put into the sink; None: it is not done."""
 
-    chunk: Chunk
+    chunk: KeyRange
     done: ChunkDone | None
 
 
@@ -207,12 +207,12 @@ class ChunkWriter(Protocol):
     """Executor side of a sink. Frozen and picklable; opens its own connection, and keeps it per process."""
 
     def write(
-        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: Chunk, rows: Iterator[RowBlock], finish: Callable[[], Ts]
+        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]
     ) -> ChunkDone:
         """Write a chunk into ``target``, and its row of ``copy_chunk``, in one transaction.
 
         ``CopyBook.hold`` locks the copy and checks the fence first; ``finish`` is called before COMMIT, which its error prevents. A chunk
-        that is done already is not written again: its row says so. Raises Fenced; FatalSinkError if the sink has not taken all rows, or has
+        that is done already is not written again. Raises Fenced; FatalSinkError if the sink has not taken all rows, or has
         altered one (a warning); RetryableSinkError, UnknownOutcome: the caller repeats the chunk, which is then found done or is written.
         """
         ...

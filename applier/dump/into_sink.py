@@ -196,7 +196,7 @@ def check_replica(sink: Sink, directory: Path, *, overwrite: bool) -> None:
         raise NeedsOperator("the replica has begun: a dump would put its tables back in time", remedy=remedy)
     dump = sink.bookkeeping.loaded_dump.read()
     if dump is not None and dump.is_copy:
-        remedy = Remedy("dump.reset-copy", "Go on with it: `applier copy`. To load a dump instead, first `applier replicas reset`")
+        remedy = Remedy("dump.reset-copy", "Continue it: `applier copy`. To load a dump instead, first `applier replicas reset`")
         raise NeedsOperator("the sink holds a copy of upstream", remedy=remedy, start_ts=dump.start_ts, copied_by=dump.loaded_by)
     # A declaration has loaded nothing: tables that are in the way stop a load by name.
     if dump is not None and not dump.is_declared and not overwrite:

@@ -162,7 +162,7 @@ class _InitialCopy:
             objects = upstream.objects()
             keyless = [table for table in objects.tables if not table.key]
             with upstream.open_view(exact=bool(keyless)) as view:
-                # What was read before the start holds at the start, unless a DDL has come between: then it differs behind it.
+                # What was read before the start holds at the start, unless a DDL has come between: then the second reading differs.
                 if _definitions(upstream.objects()) != _definitions(objects):
                     continue
                 self._make(objects, view)
@@ -213,12 +213,12 @@ class _InitialCopy:
         return planned
 
     def _make_room(self, planned: Sequence[PlannedTable]) -> None:
-        """Drop what an earlier attempt has made. NeedsOperator: other tables are in the way, and may not be dropped."""
+        """Drop what an earlier attempt has made. NeedsOperator: there are other tables, which may not be dropped."""
         loader = self._setup.loader
         own = list(self._store.tables())
         found = set(loader.present([each.target for each in planned])) - {each.target for each in own}
         if found and not self._setup.options.replace:
-            raise NeedsOperator("the sink has tables already that are to be copied", remedy=IN_THE_WAY, tables=named_some(sorted(found)))
+            raise NeedsOperator("the sink has tables already that the copy would make", remedy=IN_THE_WAY, tables=named_some(sorted(found)))
         gone = {each.target: each for each in [*own, *(each for each in planned if each.target in found)]}.values()
         loader.drop([each.target for each in gone if not each.is_view], [each.target for each in gone if each.is_view])
 
@@ -259,7 +259,7 @@ class _InitialCopy:
         return found
 
     def _copy(self, upstream: CopyUpstream, tables: Sequence[CopyTable]) -> bool:
-        """Copy what is not done; return whether it is right. It is not if rows of one table may have become those of another meanwhile."""
+        """Copy what is not done; return whether it is right. It is not if rows may have moved to another table meanwhile."""
         fence = self._store.copying()
         chunks = self._store.chunks()
         # A table that is whole, and has changed since, is not asked for again; what its chunks have seen counts.

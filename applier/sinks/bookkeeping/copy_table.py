@@ -3,7 +3,7 @@
 Theory. The row of ``copy`` is the fence of the copy, as the progress row is that of segments: there is none before the copy has ended.
 Every transaction that writes a chunk locks it shared and compares epoch and attempt. A run that takes the copy up locks it alone, and so
 waits for chunks that are still being written; what an older run sends later finds another epoch. A chunk is planned by the driver before a
-task gets it, and is marked as done in the transaction that writes its rows: so a kill at any moment loses nothing and repeats nothing.
+task gets it, and is marked as done in the transaction that writes its rows: so a kill at any time loses nothing and repeats nothing.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
-from applier.copy.port import Bound, Chunk, ChunkDone, CopyFence, CopyTable, PlannedChunk
+from applier.copy.port import Bound, ChunkDone, CopyFence, CopyTable, KeyRange, PlannedChunk
 from applier.model.errors import InvariantViolation
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -136,7 +136,7 @@ class CopyBook:
         found = dict[TableName, list[PlannedChunk]]()
         for row in self.bookkeeping.run(connection, "copy_chunk_read"):
             done = None if row.done_at is None else ChunkDone(row.row_count, row.size_bytes, Ts(int(row.high_ts)))
-            chunk = Chunk(row.chunk, _bound(row.lower_key), _bound(row.upper_key))
+            chunk = KeyRange(row.chunk, _bound(row.lower_key), _bound(row.upper_key))
             found.setdefault(TableName(row.schema_name, row.table_name), []).append(PlannedChunk(chunk, done))
         return found
 
@@ -211,7 +211,7 @@ class CopyStore:
         """Return how much the sink has of each table with a chunk. Needs no ownership."""
         return self.transactions.read(self.book.sums, READING)
 
-    def plan(self, chunks: Iterable[tuple[CopyTable, Chunk]]) -> None:
+    def plan(self, chunks: Iterable[tuple[CopyTable, KeyRange]]) -> None:
         """Store chunks before tasks get them. A chunk that is planned already must not come again. Fenced."""
         planned = list(chunks)
 

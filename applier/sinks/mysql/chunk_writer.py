@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from applier.copy.lines import ESCAPE, FIELD_END, LINE_END, rows_of
-from applier.copy.port import Chunk, ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, RowBlock
+from applier.copy.port import ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, KeyRange, RowBlock
 from applier.model.errors import FatalSinkError, Remedy
 from applier.model.events import TableName
 from applier.model.position import Ts
@@ -45,7 +45,7 @@ class MysqlChunkWriter:
     settings: SinkSettings
 
     def write(
-        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: Chunk, rows: Iterator[RowBlock], finish: Callable[[], Ts]
+        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]
     ) -> ChunkDone:
         """Write a chunk, and what the bookkeeping says of it."""
         bookkeeping = bookkeeping_of(self.settings)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from applier.copy.lines import rows_of
-from applier.copy.port import Chunk, ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, RowBlock
+from applier.copy.port import ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, KeyRange, RowBlock
 from applier.ddl.column_type import ColumnType, TypeFamily
 from applier.model.errors import FatalSinkError, Remedy
 from applier.model.events import TableName
@@ -69,7 +69,7 @@ class SqliteChunkWriter:
     settings: SinkSettings
 
     def write(
-        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: Chunk, rows: Iterator[RowBlock], finish: Callable[[], Ts]
+        self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]
     ) -> ChunkDone:
         """Write a chunk, and what the bookkeeping says of it."""
         book = CopyBook(bookkeeping_of(self.settings))

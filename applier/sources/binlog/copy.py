@@ -1,7 +1,7 @@
 """Upstream's side of the initial copy on MySQL and MariaDB: what there is, where a copy starts, and the rows of chunks.
 
-Each view is a transaction WITH CONSISTENT SNAPSHOT. On MariaDB it knows its place in the binlog. On MySQL it does not, and the end of the
-log runs ahead of what a view sees: as a start, only ``gtid_executed`` before the view will do, or ``log_status``, which waits for
+Each view is a transaction WITH CONSISTENT SNAPSHOT. On MariaDB it knows its position in the binlog. On MySQL it does not, and the end
+of the log runs ahead of what a view sees: as a start, only ``gtid_executed`` before the view will do, or ``log_status``, which waits for
 transactions that commit. The end of the log behind the view is always behind everything that it has seen.
 
 A key is compared with literals in its own character set, by upstream alone. Values come as the bytes that upstream has
@@ -24,11 +24,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.copy.lines import lines_of
 from applier.copy.port import (
     Bound,
-    Chunk,
     ColumnKind,
     CopyColumn,
     CopyStart,
     CopyTable,
+    KeyRange,
     RowBlock,
     UpstreamObjects,
 )
@@ -154,7 +154,7 @@ class CopySession:
         self.run("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
     def place(self) -> Ts:
-        """Return the place of the view that is open. MariaDB alone knows it."""
+        """Return the position of the view that is open. MariaDB alone knows it."""
         shown = {_text(name).casefold(): _text(value) for name, value in read_rows(self.session, "SHOW STATUS LIKE 'binlog_snapshot_%'")}
         return _ts(shown.get("binlog_snapshot_file", ""), shown.get("binlog_snapshot_position", ""))
 
@@ -169,7 +169,7 @@ class CopySession:
         return _ts(_text(rows[0][0]), _text(rows[0][1])) if rows else _ts("", "")
 
     @contextmanager
-    def read(self, table: CopyTable, chunk: Chunk) -> Iterator["ViewRows"]:
+    def read(self, table: CopyTable, chunk: KeyRange) -> Iterator["ViewRows"]:
         """Open a view, and give the rows of a chunk."""
         with self.errors("opening a view", table):
             self.begin()
@@ -179,7 +179,7 @@ class CopySession:
             self.end()
 
     def end(self) -> None:
-        """End the view. A session that cannot is lost, and the next statement says so."""
+        """End the view. A session that cannot is lost, and the next statement fails."""
         try:
             self.session.rollback()
             self.run("ROLLBACK")
@@ -205,7 +205,7 @@ class ViewRows:
 
     session: CopySession
     table: CopyTable
-    chunk: Chunk
+    chunk: KeyRange
 
     def blocks(self) -> Iterator[RowBlock]:
         """Yield the rows in blocks; the answer is read as it comes."""
@@ -240,7 +240,7 @@ def _blocks(cursor: Any) -> Iterator[RowBlock]:
         yield RowBlock(lines_of(rows), len(rows))
 
 
-def rows_query(table: CopyTable, chunk: Chunk) -> str:
+def rows_query(table: CopyTable, chunk: KeyRange) -> str:
     """Return the statement that reads a chunk."""
     columns = ", ".join(_expression(column) for column in table.columns)
     conditions = [_beyond(table.key, chunk.lower, ">")] if chunk.lower is not None else []
@@ -342,7 +342,7 @@ class BinlogStartView:
     @contextmanager
     def read(self, table: CopyTable) -> Iterator[ViewRows]:
         """Give all rows of a table, in this view."""
-        yield ViewRows(self._session, table, Chunk(0, None, None))
+        yield ViewRows(self._session, table, KeyRange(0, None, None))
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -455,7 +455,7 @@ class BinlogCopyUpstream:
         return self._under_locks(session)
 
     def _by_log_status(self, session: CopySession, *, exact: bool) -> CopyStart:
-        """Ask for the place that waits for transactions that commit. If it is the same before and behind, the view is exactly there."""
+        """Ask for the position that waits for transactions that commit. If it is the same before and after, the view is exactly there."""
         for _ in range(EXACT_TRIES):
             before = self._log_status()
             session.begin()
@@ -471,7 +471,7 @@ class BinlogCopyUpstream:
         return _ts(str(local["binary_log_file"]), str(local["binary_log_position"]))
 
     def _under_locks(self, session: CopySession) -> CopyStart:
-        """Lock the tables without a key for the moment of opening: what they hold is executed, and they do not change."""
+        """Lock the tables without a key while the view opens: what they hold is executed, and they do not change."""
         names = [table.name for table in self.objects().tables if not table.key]
         with CopySession(self._settings) as locking:
             try:
@@ -479,7 +479,7 @@ class BinlogCopyUpstream:
                 locking.run("LOCK TABLES " + ", ".join(f"{quote_table(name.schema, name.table)} READ" for name in names))
             except SQLAlchemyError as error:
                 raise NeedsOperator(
-                    "tables without a key need an exact view, and they cannot be locked for a moment",
+                    "tables without a key need an exact view, and they cannot be locked while it opens",
                     remedy=_EXACT,
                     table=str(names[0]),
                     cause=str(code_of(error)),

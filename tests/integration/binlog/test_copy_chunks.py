@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from applier.copy.lines import rows_of
-from applier.copy.port import Chunk
+from applier.copy.port import KeyRange
 from applier.selection import TableSelection
 from applier.sources.binlog.copy import BinlogCopyUpstream
 from applier.sources.binlog.settings import BinlogSettings
@@ -55,7 +55,7 @@ def chunks_of(source, session, table):
     lower = None
     for number in count():
         upper = source.next_bound(table, lower, ROWS_PER_CHUNK)
-        with session.read(table, Chunk(number, lower, upper)) as rows:
+        with session.read(table, KeyRange(number, lower, upper)) as rows:
             yield [tuple(row) for block in rows.blocks() for row in rows_of(block.lines)]
             rows.finish()
         if upper is None:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from applier.copy.lines import rows_of
-from applier.copy.port import Chunk
+from applier.copy.port import KeyRange
 from applier.model.errors import ApplierError
 from applier.model.events import TableName
 from applier.mysql.session import read_rows
@@ -102,7 +102,7 @@ def test_views_lie_between_the_start_and_their_ends(upstream, exact):
                     with view.read(table) as rows:
                         seen = seen_by(rows)
                     views.append((view.start.start_ts, seen, view.start.is_exact, None))
-                    with source.reader.open() as session, session.read(table, Chunk(0, None, None)) as later:
+                    with source.reader.open() as session, session.read(table, KeyRange(0, None, None)) as later:
                         seen = seen_by(later)
                         views.append((view.start.start_ts, seen, False, later.finish()))
         if exact:
@@ -128,10 +128,10 @@ def test_a_session_that_is_lost_between_two_chunks_opens_no_view_again(upstream)
     with BinlogCopyUpstream(settings, TableSelection()) as source:
         (table,) = source.objects().tables
         with source.reader.open() as session:
-            with session.read(table, Chunk(0, None, None)) as rows:
+            with session.read(table, KeyRange(0, None, None)) as rows:
                 assert seen_by(rows)[1] == 1
                 rows.finish()
                 ((number,),) = read_rows(session.session, "SELECT CONNECTION_ID()")
                 upstream.run(f"KILL {int(number)}")
-            with pytest.raises(ApplierError), session.read(table, Chunk(1, None, None)) as rows:
+            with pytest.raises(ApplierError), session.read(table, KeyRange(1, None, None)) as rows:
                 list(rows.blocks())

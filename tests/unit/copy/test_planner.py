@@ -1,7 +1,7 @@
 """The planner of a copy: the chunks of a table are disjoint and cover all keys, and a kill repeats nothing that is done."""
 
 from applier.copy.planner import LEAST_ROWS, MOST_ROWS, CopyPlanner
-from applier.copy.port import Bound, Chunk, ChunkDone, CopyTable, PlannedChunk
+from applier.copy.port import Bound, ChunkDone, CopyTable, KeyRange, PlannedChunk
 from applier.model.events import TableName
 from applier.model.position import Ts
 
@@ -11,7 +11,7 @@ def table(name: str = "orders", **facts: object) -> CopyTable:
     return CopyTable(name=TableName("shop", name), **whole)
 
 
-def planned(planner: CopyPlanner, *uppers: Bound | None) -> list[Chunk]:
+def planned(planner: CopyPlanner, *uppers: Bound | None) -> list[KeyRange]:
     found = []
     for upper in uppers:
         walk = planner.walk(100)
@@ -22,7 +22,7 @@ def planned(planner: CopyPlanner, *uppers: Bound | None) -> list[Chunk]:
 
 def test_chunks_of_a_table_meet_at_their_bounds_and_have_no_outer_ones() -> None:
     planner = CopyPlanner([table()], {})
-    assert planned(planner, ("5",), ("9",), None) == [Chunk(0, None, ("5",)), Chunk(1, ("5",), ("9",)), Chunk(2, ("9",), None)]
+    assert planned(planner, ("5",), ("9",), None) == [KeyRange(0, None, ("5",)), KeyRange(1, ("5",), ("9",)), KeyRange(2, ("9",), None)]
     assert planner.walk(100) is None
 
 
@@ -63,20 +63,20 @@ def test_a_chunk_that_failed_is_given_out_again() -> None:
 
 def test_a_later_run_gives_out_what_is_not_done_and_walks_on_behind_the_last_chunk() -> None:
     chunks = [
-        PlannedChunk(Chunk(0, None, ("5",)), None),
-        PlannedChunk(Chunk(1, ("5",), ("9",)), ChunkDone(4, 40, Ts(8))),
+        PlannedChunk(KeyRange(0, None, ("5",)), None),
+        PlannedChunk(KeyRange(1, ("5",), ("9",)), ChunkDone(4, 40, Ts(8))),
     ]
     planner = CopyPlanner([table()], {TableName("shop", "orders"): chunks})
-    assert [task.chunk for task in planner.take(10)] == [Chunk(0, None, ("5",))]
+    assert [task.chunk for task in planner.take(10)] == [KeyRange(0, None, ("5",))]
     walk = planner.walk(1)
     assert walk is not None
     assert walk.lower == ("9",)
-    assert planner.bounded(walk, None) == Chunk(2, ("9",), None)
+    assert planner.bounded(walk, None) == KeyRange(2, ("9",), None)
     assert (planner.rows, planner.high_ts) == (4, 8)
 
 
 def test_a_table_whose_chunks_are_all_done_is_not_walked_again() -> None:
-    planner = CopyPlanner([table()], {TableName("shop", "orders"): [PlannedChunk(Chunk(0, None, None), ChunkDone(0, 0, Ts(1)))]})
+    planner = CopyPlanner([table()], {TableName("shop", "orders"): [PlannedChunk(KeyRange(0, None, None), ChunkDone(0, 0, Ts(1)))]})
     assert planner.is_done
     assert planner.walk(1) is None
 
@@ -96,6 +96,6 @@ def test_the_size_of_a_chunk_follows_the_weight_of_its_rows_within_limits() -> N
 
 
 def test_done_chunks_correct_what_the_statistics_say() -> None:
-    done = PlannedChunk(Chunk(0, None, ("5",)), ChunkDone(100, 100 * 3_200, Ts(1)))
+    done = PlannedChunk(KeyRange(0, None, ("5",)), ChunkDone(100, 100 * 3_200, Ts(1)))
     planner = CopyPlanner([table(rows=1_000_000, size_bytes=1_000_000)], {TableName("shop", "orders"): [done]})
     assert rows_of(planner) == (32 << 20) // 3_200
