@@ -289,7 +289,7 @@ def _copy(status: ReplicaStatus) -> Iterator[Fact]:
         return
     done = f"{view.tables_done} of {count(view.tables, 'table')}, {count(view.rows, 'row')}, {view.size_bytes / 1_000_000:,.1f} MB"
     yield Fact("copy", f"{copy_state(status.overview)}: {done}", "yellow")
-    yield Fact("consistent", "no: the sink does not equal upstream yet, as of any time", "yellow")
+    yield Fact("consistent", "no: the sink does not equal upstream at any time yet", "yellow")
 
 
 def _log(log: LogStatus) -> Iterator[Fact]:

@@ -55,7 +55,7 @@ ATTEMPTS: Final = 8
 LONGEST_WAIT_S: Final = 5.0
 CHUNKS_PER_TASK: Final = 2
 """Chunks that one task of a job copies: more of them would let a slow task hold back the next job for longer."""
-BUSY: Final = Remedy("copy.hold-ddls", "Run no CREATE, ALTER, DROP or RENAME while the copy begins, and start it again")
+BUSY: Final = Remedy("copy.hold-ddls", "Let no other program change tables of upstream while the copy begins, and start it again")
 IN_THE_WAY: Final = Remedy(
     "copy.replace-tables",
     "Rename them if their rows matter, and start again. `applier copy --replace` drops them first: their rows are lost",

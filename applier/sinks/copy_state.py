@@ -32,5 +32,5 @@ class CopyRow:
     read_at: datetime | None
 
     def is_consistent_at(self, checkpoint_ts: Ts | None) -> bool:
-        """Return whether the sink equals upstream as of one point in time at a checkpoint."""
+        """Return whether the sink equals upstream at one point in time, if this is its checkpoint."""
         return self.state is CopyState.READ and checkpoint_ts is not None and checkpoint_ts >= self.upto_ts

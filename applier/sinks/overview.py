@@ -105,7 +105,7 @@ class Overview:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the sink equals upstream as of one point in time. False: its copy is not read, or later changes are not applied."""
+        """Whether the sink equals upstream at one point in time. False: its copy is not read, or later changes are not applied."""
         if self.copy is None:
             return self.progress is not None
         return self.copy.row.is_consistent_at(None if self.progress is None else self.progress.checkpoint_ts)
