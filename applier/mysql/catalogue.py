@@ -618,6 +618,7 @@ def _column(row: Mapping[str, Any], otherwise: Collection[str]) -> ColumnDescrip
         binary=data_type in _BLOBS or (row["CHARACTER_SET_NAME"] == "binary" and ("char" in data_type or "text" in data_type)),
         labels=labels_of(column_type) if data_type in {"enum", "set"} else (),
         is_set=data_type == "set",
+        auto_increment="AUTO_INCREMENT" in extra,
     )
 
 

@@ -35,6 +35,8 @@ class ColumnDescription:
     labels: tuple[str, ...] = ()
     """Element list of ENUM and SET, in order, where the sink stores labels and not ordinals."""
     is_set: bool = False
+    auto_increment: bool = False
+    """Whether the sink numbers rows in it that come without a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -286,6 +286,13 @@ def test_an_auto_increment_zero_is_zero(session: Connection) -> None:
     assert list(session.exec_driver_sql(f"SELECT id FROM {SCHEMA}.by_load ORDER BY id")) == [(0,), (5,)]
 
 
+def test_an_auto_increment_zero_is_zero_beside_a_column_that_is_assigned(session: Connection) -> None:
+    """MariaDB takes a zero that is read for the next number as soon as the load assigns another column."""
+    table = Table(session, "id INT AUTO_INCREMENT PRIMARY KEY, e ENUM('a', 'b'), n INT")
+    table.fill(table.wire((3, False), (247, False), (3, False)), [(7, 1, 1), (0, 2, 2), (-5, 1, 3)])
+    assert table.differences() == []
+
+
 def test_texts_of_random_signs_are_loaded(session: Connection) -> None:
     draw = random.Random(4)
     alphabet = ["\x1b", "\x1e", "\x1f", "\\", "N", "0", "Z", "b", "n", "t", "'", "\0", "\n", "é", "😀", "x", " ", "%", ""]

@@ -2,7 +2,8 @@
 
 Everything that a server could take from its own settings is written out: the character set, the ends, the columns. Whatever is not
 read from text as REPLACE reads it from a literal goes through a variable: bytes as hexadecimal digits, and BIT, ENUM and SET as numbers
-(as text, ``1`` in a BIT column is the character, and in an ENUM the label).
+(as text, ``1`` in a BIT column is the character, and in an ENUM the label). Beside such columns, MariaDB takes a zero that is read into an
+AUTO_INCREMENT column for the next number; one that is assigned is a zero.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,10 +38,12 @@ def loads(table: TableDescription, columns: Sequence[str], lines: Iterable[tuple
 
 def _statement(table: TableDescription, columns: Sequence[str]) -> bytes:
     by_name = {column.name: column for column in table.columns}
+    needs_variables = any(_expression(by_name[name], "") for name in columns)
     targets, assignments = [], []
     for number, name in enumerate(columns):
-        expression = _expression(by_name[name], f"@applier_{number}")
-        targets.append(f"@applier_{number}" if expression else quote_identifier(name))
+        variable = f"@applier_{number}"
+        expression = variable if needs_variables and by_name[name].auto_increment else _expression(by_name[name], variable)
+        targets.append(variable if expression else quote_identifier(name))
         if expression:
             assignments.append(f"{quote_identifier(name)}={expression}")
     text = (

@@ -120,10 +120,13 @@ def _load(session: MysqlWriteSession, table: CopyTable, described: TableDescript
 def load_statement(table: CopyTable, described: TableDescription, pairs: _Pairs) -> bytes:
     """Return the bulk load of a table's blocks. A column that the sink computes is read and not stored."""
     stored = dict(pairs)
+    needs_variables = any(_expression(column, "@") for column in stored)
     targets, assignments = [], []
     for number, column in enumerate(table.columns):
         there, variable = stored.get(column), f"@applier_{number}"
         expression = "" if there is None else _expression(column, variable)
+        if there is not None and there.auto_increment and needs_variables:
+            expression = variable  # a zero that is read beside a SET would be the next number on MariaDB
         targets.append(variable if expression or there is None else quote_identifier(there.name))
         if there is not None and expression:
             assignments.append(f"{quote_identifier(there.name)}={expression}")

@@ -137,6 +137,20 @@ def test_the_statement_leaves_nothing_to_the_servers_settings():
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "read"),
+    [
+        ("int(11)", b" (`id`,`c`)"),
+        ("bit(3)", b" (@applier_0,@applier_1) SET `id`=@applier_0,`c`=CAST(@applier_1 AS UNSIGNED)"),
+    ],
+)
+def test_an_auto_increment_column_is_assigned_where_another_one_is(other, read):
+    key = ColumnDescription(name="id", sql_type="int(11)", nullable=False, auto_increment=True)
+    table = TableDescription(schema="s", table="t", columns=(key, column(other, 3).column), unique_keys=())
+    [(text, _, _)] = DIALECT.bulk_loads(table, ["id", "c"], [(b"1", 1)])
+    assert text.endswith(read)
+
+
 def test_loads_are_cut_by_bytes_and_a_batch_is_never_cut():
     table = TableDescription(schema="s", table="t", columns=(NUMBER.column,), unique_keys=())
     half = b"x" * (LOAD_BYTES // 2)
