@@ -96,12 +96,15 @@ def copying_for(config: Config, options: CopyOptions, shutdown: Shutdown) -> Cop
         raise ConfigError("a copy is for a binlog: topics do not have upstream's rows", remedy=NOT_FOR_TOPICS)
     if kit.names_start:
         raise ConfigError("source.start names a position, and a copy begins at its own", remedy=OTHER_START)
+    writer = config.sink.kit.chunk_writer(config.sink_settings())
+    if writer is None:
+        raise ConfigError("a copy cannot be written into this sink", remedy=NOT_FOR_TOPICS)
     setup = _Setup(
         kit=kit,
         upstream=upstream,
         selection=config.source.selection(),
         policies=config.ddl.policies,
-        writer=config.sink.kit.chunk_writer(config.sink_settings()),
+        writer=writer,
         loader=config.sink.kit.loader(config.sink_settings()),
         tasks=1 if config.sink.kit.local else config.spark.writers,
         options=options,

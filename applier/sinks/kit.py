@@ -60,9 +60,10 @@ class SinkKit(ABC):
     def loader(self, settings: SinkSettings) -> DumpLoader:
         """Return what loads dumps into the sink."""
 
-    @abstractmethod
-    def chunk_writer(self, settings: SinkSettings) -> ChunkWriter:
-        """Return what writes the rows of an initial copy, for executors."""
+    def chunk_writer(self, settings: SinkSettings) -> ChunkWriter | None:
+        """Return what writes the rows of an initial copy, for executors; None: a replica in this database begins with a dump."""
+        del settings
+        return None
 
     @abstractmethod
     def bookkeeping(self, settings: SinkSettings) -> Bookkeeping:
