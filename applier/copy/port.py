@@ -206,6 +206,10 @@ class PlannedChunk(NamedTuple):
 class ChunkWriter(Protocol):
     """Executor side of a sink. Frozen and picklable; opens its own connection, and keeps it per process."""
 
+    def require(self) -> None:
+        """Raise ConfigError if the database does not stop a late writer of a chunk. Called on the driver, before anything is made."""
+        ...
+
     def write(
         self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]
     ) -> ChunkDone:

@@ -147,6 +147,7 @@ class _InitialCopy:
             return  # it begins there
         if row is not None and row.state is CopyState.READ and not options.again:
             return  # its last run died before the stream began
+        self._setup.writer.require()
         self._watcher.enter(COPYING)
         with self._setup.upstream as upstream:
             may_continue = row is not None and row.state is CopyState.COPYING and not options.again

@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from applier.copy.lines import ESCAPE, FIELD_END, LINE_END, rows_of
 from applier.copy.port import ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, KeyRange, RowBlock
-from applier.model.errors import FatalSinkError, Remedy
+from applier.model.errors import ConfigError, FatalSinkError, Remedy
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.mysql.catalogue import describe
+from applier.mysql.errors import translate
 from applier.mysql.names import quote_identifier, quote_table
-from applier.mysql.session import limits
+from applier.mysql.session import discard, limits
 from applier.planner.port import ColumnDescription, Phase, Statement, TableDescription
 from applier.sinks.bookkeeping.copy_table import CopyBook
 from applier.sinks.bookkeeping.progress_table import FenceState
@@ -26,6 +28,8 @@ from applier.sinks.failpoint import reach
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.bulk_load import FILE_NAME
 from applier.sinks.mysql.bulk_write import takes_loads
+from applier.sinks.mysql.server_check import server_of_unshared_locks
+from applier.sinks.mysql.session import Purpose, open_session
 from applier.sinks.mysql.writer import MysqlWriteSession, MysqlWriteSessions
 from applier.sinks.settings import SinkSettings
 
@@ -43,6 +47,19 @@ class MysqlChunkWriter:
     """Implements ``ChunkWriter``. Picklable; its session lives in the process that writes."""
 
     settings: SinkSettings
+
+    def require(self) -> None:
+        """Refuse servers whose shared locks do not hold: TiDB, and Galera clusters."""
+        connection = open_session(self.settings, Purpose.CONTROL)
+        try:
+            server = server_of_unshared_locks(connection)
+        except (SQLAlchemyError, OSError) as error:
+            raise translate(error, "asking whether the server's shared locks hold") from None
+        finally:
+            discard(connection)
+        if server is not None:
+            message = f"a copy cannot be written into {server}: its shared locks do not stop a late writer"
+            raise ConfigError(message, remedy=Remedy("mysql.load-dump-instead-of-copy", "Load a dump: `applier load DUMP`"), server=server)
 
     def write(
         self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]

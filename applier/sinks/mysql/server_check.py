@@ -90,14 +90,19 @@ GALERA: Final = text("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 
 
 def refuse_unshared_locks(connection: Connection) -> None:
     """Raise ConfigError, with the server's name, if its shared locks do not hold."""
-    variables = {str(name).casefold(): str(value).casefold() for name, value in connection.execute(GALERA)}
-    server = server_without_shared_locks(str(connection.execute(VERSION).scalar_one()), variables)
+    server = server_of_unshared_locks(connection)
     if server is not None:
         raise ConfigError(
             f'sink.consistency = "row" cannot be used with {server}: its shared locks do not stop a late writer',
             remedy=Remedy("mysql.set-transaction-consistency", 'Set sink.consistency = "transaction"'),
             server=server,
         )
+
+
+def server_of_unshared_locks(connection: Connection) -> str | None:
+    """Return the name of the server if its shared locks do not hold; else None."""
+    variables = {str(name).casefold(): str(value).casefold() for name, value in connection.execute(GALERA)}
+    return server_without_shared_locks(str(connection.execute(VERSION).scalar_one()), variables)
 
 
 def server_without_shared_locks(version: str, variables: dict[str, str]) -> str | None:

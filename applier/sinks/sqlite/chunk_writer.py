@@ -68,6 +68,9 @@ class SqliteChunkWriter:
 
     settings: SinkSettings
 
+    def require(self) -> None:
+        """Nothing: one writer at a time holds the file."""
+
     def write(
         self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]
     ) -> ChunkDone:
