@@ -104,7 +104,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "Check whether a replica can run, before it runs.",
     "grants": "Print all GRANTs of a user, for an administrator to run.",
     "load": "Load a dump into the sink; the first run begins there.",
-    "copy": "Copy upstream into the sink, and stop when the replica is consistent.",
+    "copy": "Copy upstream into the sink of a new replica.",
     "run": "Follow the source until SIGTERM or Ctrl-C.",
     "catchup": "Apply what the source holds now, then stop.",
     "status": "Show whether the replica is well, its owner and its lag.",

@@ -37,9 +37,9 @@ def copy(
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER_HELP)] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy upstream into the sink, then apply what upstream has changed meanwhile.
+    """Copy upstream into the sink of a new replica.
 
-    Exit code 0: the replica is consistent. An interrupted copy continues where it was.
+    Then apply what upstream has changed meanwhile. Exit code 0: the replica is consistent. An interrupted copy continues where it was.
     """
     settings = read_config(config)
     refuse_wrong_setup(settings, command="copy")

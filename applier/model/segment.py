@@ -120,7 +120,7 @@ def has_shown_past(resolved_ts: int, checkpoint_ts: int) -> bool:
 
 
 def has_reached(ts: Ts, until_ts: int) -> bool:
-    """Whether a promise, or the checkpoint, is all that a catch-up to ``until_ts`` needs."""
+    """Whether a promise, or the checkpoint, is all that a catch-up to ``until_ts`` needs, or the end of a copy."""
     return ts >= until_ts
 
 

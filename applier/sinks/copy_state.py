@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from applier.model.position import Ts
+from applier.model.segment import has_reached
 
 
 class CopyState(StrEnum):
@@ -33,4 +34,4 @@ class CopyRow:
 
     def is_consistent_at(self, checkpoint_ts: Ts | None) -> bool:
         """Return whether the sink equals upstream at one point in time, if this is its checkpoint."""
-        return self.state is CopyState.READ and checkpoint_ts is not None and checkpoint_ts >= self.upto_ts
+        return self.state is CopyState.READ and checkpoint_ts is not None and has_reached(checkpoint_ts, self.upto_ts)

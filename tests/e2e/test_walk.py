@@ -306,6 +306,7 @@ def test_binlog(page, programs, tmp_path, servers):
         servers.sink.run("UPDATE shop.orders SET total = 24.90 WHERE id = 1")
         until(walk, lambda: rows(servers.mysql.url) == ORDERS)
         walk.stops_run()
+        walk.skips("applier copy", "this replica has begun with a dump; tests/integration/binlog/test_copy.py begins with a copy")
         first = servers.sink.place()
         servers.sink.run("UPDATE shop.orders SET total = 1 WHERE id = 2")
         walk.means |= {"mariadb-bin.000042:1337": first, "0-1-4711": servers.sink.gtid()}

@@ -13,7 +13,7 @@ def _result(shop: Replica, url: str, query: str, **more: object) -> str:
     try:
         shop.ddl(query, "t", zone="+08:00", **more)
     except NeedsOperator as error:
-        return STOP if "servers differ" in error.message else error.message
+        return STOP if "servers convert them differently" in error.message else error.message
     return str(read(url, f"SELECT CAST(c AS CHAR) FROM {SHOP}.t WHERE c IS NOT NULL")[0][0])
 
 

@@ -187,6 +187,7 @@ def test_help_advertises_what_there_is_and_nothing_else(capsys, monkeypatch):
         "check",
         "grants",
         "load",
+        "copy",
         "run",
         "catchup",
         "status",

@@ -350,7 +350,7 @@ def test_what_is_skipped_is_listed_with_who_said_so_and_can_be_undone_until_it_i
     assert deployment.run("skip undo", "--ts", 77) == CONFIG
     assert "nothing like this is skipped" in capsys.readouterr().err
     assert run(["skip", "--ts", "5", "list"]) == CONFIG
-    assert "behind list" in capsys.readouterr().err
+    assert "after list" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["skip", "ddl skip"])
