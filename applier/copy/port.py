@@ -215,7 +215,7 @@ class ChunkWriter(Protocol):
     ) -> ChunkDone:
         """Write a chunk into ``target``, and its row of ``copy_chunk``, in one transaction.
 
-        ``CopyBook.hold`` locks the copy and checks the fence first; ``finish`` is called before COMMIT, which its error prevents. A chunk
+        ``CopyBook.share`` locks the copy and checks the fence first; ``finish`` is called before COMMIT, which its error prevents. A chunk
         that is done already is not written again. Raises Fenced; FatalSinkError if the sink has not taken all rows, or has
         altered one (a warning); RetryableSinkError, UnknownOutcome: the caller repeats the chunk, which is then found done or is written.
         """

@@ -410,17 +410,18 @@ def _execute(session: WriteSession, statement: Statement) -> int:
     try:
         return session.execute(statement)
     except Exception as error:  # noqa: BLE001 - every path of the handler raises
-        _raise_translated(session, error, "writing rows", **_facts(statement))
+        raise_translated(session, error, "writing rows", **_facts(statement))
 
 
 def _translated(session: WriteSession, doing: str, work: Callable[[], T], **facts: Any) -> T:
     try:
         return work()
     except Exception as error:  # noqa: BLE001 - as above
-        _raise_translated(session, error, doing, **facts)
+        raise_translated(session, error, doing, **facts)
 
 
-def _raise_translated(session: WriteSession, error: Exception, doing: str, **facts: Any) -> NoReturn:
+def raise_translated(session: WriteSession, error: Exception, doing: str, **facts: Any) -> NoReturn:
+    """Raise our error for one of the database; others as they are."""
     if isinstance(error, ApplierError):
         raise error
     ours = session.translate(error, doing, **facts)

@@ -14,11 +14,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from applier.copy.port import Bound, ChunkDone, CopyFence, CopyTable, KeyRange, PlannedChunk
-from applier.model.errors import InvariantViolation
+from applier.model.errors import Fenced, InvariantViolation
 from applier.model.events import TableName
 from applier.model.position import Ts
 from applier.sinks.bookkeeping.bookkeeping import Bookkeeping, Transactions, as_datetime
 from applier.sinks.bookkeeping.owner_table import OwnerTable, fenced
+from applier.sinks.bookkeeping.progress_table import FenceState
 from applier.sinks.copy_state import CopyRow, CopyState
 from applier.sinks.overview import CopyView
 
@@ -76,11 +77,15 @@ class CopyBook:
             read_at=None if row.read_at is None else as_datetime(row.read_at),
         )
 
-    def hold(self, connection: Connection, fence: CopyFence) -> None:
-        """Lock the copy together with other writers of chunks, until COMMIT. Fenced: another run, or another attempt, copies by now."""
+    def share(self, connection: Connection, fence: CopyFence) -> FenceState:
+        """Lock the copy together with other writers of chunks, until COMMIT. FENCED: another run, or another attempt, copies by now."""
         row = self.bookkeeping.run(connection, "copy_share").one_or_none()
-        if row is None or CopyFence(row.epoch, row.attempt) != fence or row.state == CopyState.READ:
-            raise fenced(self.bookkeeping.name, OwnerTable(self.bookkeeping).read(connection))
+        is_ours = row is not None and CopyFence(row.epoch, row.attempt) == fence and row.state != CopyState.READ
+        return FenceState.HELD if is_ours else FenceState.FENCED
+
+    def fenced(self, connection: Connection) -> Fenced:
+        """Return the error that names the run which owns the replica."""
+        return fenced(self.bookkeeping.name, OwnerTable(self.bookkeeping).read(connection))
 
     def find(self, connection: Connection, table: TableName, number: int) -> ChunkDone | None:
         """Return what a chunk has put into the sink; None: it is not done."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.copy.lines import ESCAPE, FIELD_END, LINE_END, rows_of
@@ -23,8 +22,7 @@ from applier.mysql.names import quote_identifier, quote_table
 from applier.mysql.session import discard, limits
 from applier.planner.port import ColumnDescription, Phase, Statement, TableDescription
 from applier.sinks.bookkeeping.copy_table import CopyBook
-from applier.sinks.bookkeeping.progress_table import FenceState
-from applier.sinks.failpoint import reach
+from applier.sinks.chunk_transaction import ChunkTransaction
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
 from applier.sinks.mysql.bulk_load import FILE_NAME
 from applier.sinks.mysql.bulk_write import takes_loads
@@ -66,28 +64,10 @@ class MysqlChunkWriter:
     ) -> ChunkDone:
         """Write a chunk, and what the bookkeeping says of it."""
         bookkeeping = bookkeeping_of(self.settings)
-        book = CopyBook(bookkeeping)
-
-        def hold(connection: Connection) -> FenceState:
-            book.hold(connection, fence)
-            return FenceState.HELD
-
-        session, _ = MysqlWriteSessions(self.settings, bookkeeping).locked(hold)
-        try:
-            done = book.find(session.connection, table.name, chunk.number)
-            if done is None:
-                done = _written(session, table, target, rows, finish)
-                book.store(session.connection, table.name, chunk.number, done)
-                reach("copy.before_commit")
-                _commit(session)
-        except Exception as error:
-            ours = session.translate(error, "copying rows", table=str(target))
-            if ours is None:
-                raise
-            raise ours from None
-        finally:
-            session.release()
-        return done
+        sessions = MysqlWriteSessions(self.settings, bookkeeping)
+        return ChunkTransaction(CopyBook(bookkeeping), sessions).write(
+            fence, table.name, target, chunk.number, lambda session: _written(session, table, target, rows, finish)
+        )
 
 
 def _written(
@@ -204,13 +184,3 @@ def _literal(column: CopyColumn, value: bytes | None) -> bytes:
 
 def _name(described: TableDescription) -> str:
     return f"{described.schema}.{described.table}"
-
-
-def _commit(session: MysqlWriteSession) -> None:
-    try:
-        session.commit()
-    except Exception as error:
-        ours = session.translate_commit(error)
-        if ours is None:
-            raise
-        raise ours from None

@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
-
 from applier.copy.lines import rows_of
 from applier.copy.port import ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, KeyRange, RowBlock
 from applier.ddl.column_type import ColumnType, TypeFamily
@@ -21,8 +18,7 @@ from applier.mysql.insert_values import LiteralKind
 from applier.planner.port import Literal as Render
 from applier.planner.port import TableDescription
 from applier.sinks.bookkeeping.copy_table import CopyBook
-from applier.sinks.bookkeeping.progress_table import FenceState
-from applier.sinks.failpoint import reach
+from applier.sinks.chunk_transaction import ChunkTransaction
 from applier.sinks.settings import SinkSettings
 from applier.sinks.sqlite.bookkeeping import bookkeeping_of
 from applier.sinks.sqlite.catalogue import describe, find_objects, read_definition
@@ -75,25 +71,10 @@ class SqliteChunkWriter:
         self, fence: CopyFence, table: CopyTable, target: TableName, chunk: KeyRange, rows: Iterator[RowBlock], finish: Callable[[], Ts]
     ) -> ChunkDone:
         """Write a chunk, and what the bookkeeping says of it."""
-        book = CopyBook(bookkeeping_of(self.settings))
-
-        def hold(connection: Connection) -> FenceState:
-            book.hold(connection, fence)
-            return FenceState.HELD
-
-        session, _ = SqliteWriteSessions(database_path(self.settings.url), self.settings.lock_wait_timeout_s).locked(hold)
-        try:
-            done = book.find(session.connection, table.name, chunk.number)
-            if done is None:
-                done = self._written(session, table, target, rows, finish)
-                book.store(session.connection, table.name, chunk.number, done)
-                reach("copy.before_commit")
-                self._commit(session)
-        except (DBAPIError, sqlite3.Error) as error:
-            raise session.translate(error, "copying rows", table=str(target)) or error from None
-        finally:
-            session.release()
-        return done
+        sessions = SqliteWriteSessions(database_path(self.settings.url), self.settings.lock_wait_timeout_s)
+        return ChunkTransaction(CopyBook(bookkeeping_of(self.settings)), sessions).write(
+            fence, table.name, target, chunk.number, lambda session: self._written(session, table, target, rows, finish)
+        )
 
     def _written(
         self, session: SqliteWriteSession, table: CopyTable, target: TableName, blocks: Iterator[RowBlock], finish: Callable[[], Ts]
@@ -132,13 +113,6 @@ class SqliteChunkWriter:
             render = _DIALECT.literal(there, _TYPE_CODES.get(sql_type.family, _ANY_TYPE))
             found.append(None if there.generated else _Target(there.name, read, render, there.nullable))
         return described, found
-
-    @staticmethod
-    def _commit(session: SqliteWriteSession) -> None:
-        try:
-            session.commit()
-        except (DBAPIError, sqlite3.Error) as error:
-            raise session.translate_commit(error) or error from None
 
 
 def _read_of(column: CopyColumn, sql_type: ColumnType, read: ValueRead) -> Callable[[bytes], Stored]:
