@@ -7,15 +7,17 @@ AUTO_INCREMENT column for the next number; one that is assigned is a zero.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from applier.copy.lines import ESCAPE, FIELD_END, LINE_END
 from applier.mysql.names import quote_identifier, quote_table
 from applier.planner.port import ColumnDescription, TableDescription
 from applier.sinks.mysql.fitting import data_type_of
-from applier.sinks.mysql.row import ESCAPE, FIELD_END, LINE_END
 
 FILE_NAME: Final = "applier-rows"
 """The name that the statement asks for. This file does not exist: the rows are sent from memory, and no other name is answered."""
+BYTES: Final = "UNHEX({})"
+NUMBER: Final = "CAST({} AS UNSIGNED)"
 LOAD_BYTES: Final = 4 * 1024 * 1024
 """Where a load is cut: larger ones gain nothing and hold memory."""
 
@@ -38,28 +40,39 @@ def loads(table: TableDescription, columns: Sequence[str], lines: Iterable[tuple
 
 def _statement(table: TableDescription, columns: Sequence[str]) -> bytes:
     by_name = {column.name: column for column in table.columns}
-    needs_variables = any(_expression(by_name[name], "") for name in columns)
+    return load_statement(table, [LoadedField(by_name[name], _form(by_name[name])) for name in columns])
+
+
+class LoadedField(NamedTuple):
+    """A field of the lines: the column that takes it, in the form of an expression of the field ("" for the text as it is)."""
+
+    column: ColumnDescription | None
+    """None: the field is read and not stored."""
+    form: str = ""
+    """With ``{}`` for the field."""
+
+
+def load_statement(table: TableDescription, fields: Sequence[LoadedField], *, replaces: bool = True) -> bytes:
+    """Return the statement that loads lines of these fields. Without ``replaces``, a row with the key of another one is a warning."""
+    needs_variables = any(form for _, form in fields)
     targets, assignments = [], []
-    for number, name in enumerate(columns):
+    for number, (column, form) in enumerate(fields):
         variable = f"@applier_{number}"
-        expression = variable if needs_variables and by_name[name].auto_increment else _expression(by_name[name], variable)
-        targets.append(variable if expression else quote_identifier(name))
-        if expression:
-            assignments.append(f"{quote_identifier(name)}={expression}")
+        expression = variable if column is not None and column.auto_increment and needs_variables else form.format(variable)
+        targets.append(variable if column is None or expression else quote_identifier(column.name))
+        if column is not None and expression:
+            assignments.append(f"{quote_identifier(column.name)}={expression}")
+    replace = " REPLACE" if replaces else ""
     text = (
-        f"LOAD DATA LOCAL INFILE '{FILE_NAME}' REPLACE INTO TABLE {quote_table(table.schema, table.table)} CHARACTER SET utf8mb4"
-        f" FIELDS TERMINATED BY {_hexadecimal(FIELD_END)} ENCLOSED BY '' ESCAPED BY {_hexadecimal(ESCAPE)}"
-        f" LINES STARTING BY '' TERMINATED BY {_hexadecimal(LINE_END)} ({','.join(targets)})"
+        f"LOAD DATA LOCAL INFILE '{FILE_NAME}'{replace} INTO TABLE {quote_table(table.schema, table.table)} CHARACTER SET utf8mb4"
+        f" FIELDS TERMINATED BY X'{FIELD_END.hex()}' ENCLOSED BY '' ESCAPED BY X'{ESCAPE.hex()}'"
+        f" LINES STARTING BY '' TERMINATED BY X'{LINE_END.hex()}' ({','.join(targets)})"
     )
     return (f"{text} SET {','.join(assignments)}" if assignments else text).encode()
 
 
-def _expression(column: ColumnDescription, variable: str) -> str:
+def _form(column: ColumnDescription) -> str:
     """Return what the column is set to; empty if it takes the text as it is."""
     if column.binary:
-        return f"UNHEX({variable})"
-    return f"CAST({variable} AS UNSIGNED)" if column.labels or data_type_of(column) == "bit" else ""
-
-
-def _hexadecimal(sign: str) -> str:
-    return f"X'{sign.encode().hex()}'"
+        return BYTES
+    return NUMBER if column.labels or data_type_of(column) == "bit" else ""

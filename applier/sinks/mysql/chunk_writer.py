@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from applier.copy.lines import ESCAPE, FIELD_END, LINE_END, rows_of
+from applier.copy.lines import rows_of
 from applier.copy.port import ChunkDone, ColumnKind, CopyColumn, CopyFence, CopyTable, KeyRange, RowBlock
 from applier.model.errors import ConfigError, FatalSinkError, Remedy
 from applier.model.events import TableName
@@ -24,7 +24,7 @@ from applier.planner.port import ColumnDescription, Phase, Statement, TableDescr
 from applier.sinks.bookkeeping.copy_table import CopyBook
 from applier.sinks.chunk_transaction import ChunkTransaction
 from applier.sinks.mysql.bookkeeping import bookkeeping_of
-from applier.sinks.mysql.bulk_load import FILE_NAME
+from applier.sinks.mysql.bulk_load import BYTES, NUMBER, LoadedField, load_statement
 from applier.sinks.mysql.bulk_write import takes_loads
 from applier.sinks.mysql.server_check import server_of_unshared_locks
 from applier.sinks.mysql.session import Purpose, open_session
@@ -78,9 +78,9 @@ def _written(
         raise FatalSinkError("a table of the copy is not in the sink any more", remedy=_GONE, table=str(target))
     pairs = _pairs(table, described)
     rows = size = 0
-    write = _load if takes_loads(session.connection) else _insert
+    write = (_load if takes_loads(session.connection) else _insert)(session, table, described, pairs)
     for block in blocks:
-        write(session, table, described, pairs, block)
+        write(block)
         rows += block.rows
         size += len(block.lines)
     return ChunkDone(rows, size, finish())
@@ -110,62 +110,56 @@ def _pairs(table: CopyTable, described: TableDescription) -> _Pairs:
     return pairs
 
 
-def _load(session: MysqlWriteSession, table: CopyTable, described: TableDescription, pairs: _Pairs, block: RowBlock) -> None:
-    session.execute(Statement(Phase.REPLACE, _name(described), load_statement(table, described, pairs), block.rows, 0, 0, data=block.lines))
-
-
-def load_statement(table: CopyTable, described: TableDescription, pairs: _Pairs) -> bytes:
-    """Return the bulk load of a table's blocks. A column that the sink computes is read and not stored."""
+def _load(session: MysqlWriteSession, table: CopyTable, described: TableDescription, pairs: _Pairs) -> Callable[[RowBlock], None]:
+    """Return what writes a block by a bulk load."""
+    # A column that the sink computes is read and not stored.
     stored = dict(pairs)
-    needs_variables = any(_expression(column, "@") for column in stored)
-    targets, assignments = [], []
-    for number, column in enumerate(table.columns):
-        there, variable = stored.get(column), f"@applier_{number}"
-        expression = "" if there is None else _expression(column, variable)
-        if there is not None and there.auto_increment and needs_variables:
-            expression = variable  # a zero that is read beside a SET would be the next number on MariaDB
-        targets.append(variable if expression or there is None else quote_identifier(there.name))
-        if there is not None and expression:
-            assignments.append(f"{quote_identifier(there.name)}={expression}")
-    replace = " REPLACE" if table.has_secondary_key else ""
-    text = (
-        f"LOAD DATA LOCAL INFILE '{FILE_NAME}'{replace} INTO TABLE {quote_table(described.schema, described.table)} CHARACTER SET utf8mb4"
-        f" FIELDS TERMINATED BY X'{FIELD_END.hex()}' ENCLOSED BY '' ESCAPED BY X'{ESCAPE.hex()}'"
-        f" LINES STARTING BY '' TERMINATED BY X'{LINE_END.hex()}' ({','.join(targets)})"
-    )
-    return (f"{text} SET {','.join(assignments)}" if assignments else text).encode()
+    fields = [LoadedField(stored.get(column), _form(column) if column in stored else "") for column in table.columns]
+    statement = load_statement(described, fields, replaces=table.has_secondary_key)
+
+    def load(block: RowBlock) -> None:
+        session.execute(Statement(Phase.REPLACE, _name(described), statement, block.rows, 0, 0, data=block.lines))
+
+    return load
 
 
-def _expression(column: CopyColumn, variable: str) -> str:
+def _form(column: CopyColumn) -> str:
     """Return what a column is set to; empty if it takes the text as it is."""
     match column.kind:
         case ColumnKind.NUMBER:
-            return f"CAST({variable} AS UNSIGNED)"
+            return NUMBER
         case ColumnKind.BYTES:
-            return f"UNHEX({variable})"
+            return BYTES
         case ColumnKind.CHARSET:
-            return f"CONVERT(UNHEX({variable}) USING {column.charset})"
+            return f"CONVERT({BYTES} USING {column.charset})"
         case ColumnKind.TEXT:
             return ""
 
 
-def _insert(session: MysqlWriteSession, table: CopyTable, described: TableDescription, pairs: _Pairs, block: RowBlock) -> None:
-    """Write a block by multi-row statements."""
+def _insert(session: MysqlWriteSession, table: CopyTable, described: TableDescription, pairs: _Pairs) -> Callable[[RowBlock], None]:
+    """Return what writes a block by multi-row statements."""
     verb = "REPLACE" if table.has_secondary_key else "INSERT"
     names = ",".join(quote_identifier(there.name) for _, there in pairs)
     head = f"{verb} INTO {quote_table(described.schema, described.table)} ({names}) VALUES ".encode()
     largest = min(STATEMENT_BYTES, limits(session.connection)[0] // 2)
     stored = {column for column, _ in pairs}
-    texts, size = list[bytes](), len(head)
-    for row in rows_of(block.lines):
-        values = [_literal(column, value) for column, value in zip(table.columns, row, strict=True) if column in stored]
-        text = b"(" + b",".join(values) + b")"
-        if texts and size + len(text) > largest:
-            session.execute(Statement(Phase.REPLACE, _name(described), head + b",".join(texts), len(texts), 0, 0))
-            texts, size = [], len(head)
-        texts.append(text)
-        size += len(text) + 1
-    session.execute(Statement(Phase.REPLACE, _name(described), head + b",".join(texts), len(texts), 0, 0))
+
+    def send(texts: list[bytes]) -> None:
+        session.execute(Statement(Phase.REPLACE, _name(described), head + b",".join(texts), len(texts), 0, 0))
+
+    def insert(block: RowBlock) -> None:
+        texts, size = list[bytes](), len(head)
+        for row in rows_of(block.lines):
+            values = [_literal(column, value) for column, value in zip(table.columns, row, strict=True) if column in stored]
+            text = b"(" + b",".join(values) + b")"
+            if texts and size + len(text) > largest:
+                send(texts)
+                texts, size = [], len(head)
+            texts.append(text)
+            size += len(text) + 1
+        send(texts)
+
+    return insert
 
 
 def _literal(column: CopyColumn, value: bytes | None) -> bytes:

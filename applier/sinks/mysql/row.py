@@ -23,6 +23,7 @@ from operator import itemgetter
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from applier.copy import lines
 from applier.model.errors import ApplierError
 from applier.model.events import STRING_TYPES
 from applier.mysql.literals import DECIMAL, ENUM, FLOATS, GREATEST_FLOAT, INTEGERS, SET, TEXTS, greatest_ordinal, is_float32
@@ -39,10 +40,10 @@ from applier.sinks.mysql.fitting import (
 
 MAX_COLUMNS: Final = 4096
 """Columns of the sink whose functions are kept."""
-FIELD_END: Final = "\x1f"
-LINE_END: Final = "\x1e"
-ESCAPE: Final = "\x1b"
-NULL: Final = f"{ESCAPE}N"
+FIELD_END: Final = lines.FIELD_END.decode()
+LINE_END: Final = lines.LINE_END.decode()
+ESCAPE: Final = lines.ESCAPE.decode()
+NULL: Final = lines.NULL.decode()
 # A server reads any character after the escape as itself, except 0, b, n, r, t, Z and N.
 _ESCAPES: Final = str.maketrans({end: ESCAPE + end for end in (FIELD_END, LINE_END, ESCAPE)})
 
