@@ -138,7 +138,7 @@ class UpstreamCatalogue:
             return SchemaChanges() if upto == position else None
         try:
             with closing(self._open_feed(end.base_name, position)) as feed:
-                return changes_until(feed, upto)
+                return changes_until(feed, upto, SchemaChanges())
         except SourceError:
             return None  # not known: as when no server id is free
 

@@ -32,6 +32,8 @@ from applier.copy.port import (
     RowBlock,
     UpstreamObjects,
 )
+from applier.ddl.parser import parse_or_none
+from applier.ddl.tree import AlterTableStatement, ClauseKind, SchemaStatement
 from applier.model.errors import DefinitionChanged, NeedsOperator, Remedy, SourceError
 from applier.model.events import TableName
 from applier.model.failure import FailureKind
@@ -55,7 +57,7 @@ from applier.sources.binlog.position import BinlogPosition, split_file_name
 from applier.sources.binlog.server import Server, failed, require
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
-from applier.sources.binlog.walk import changes_until
+from applier.sources.binlog.walk import SchemaChanges, changes_until
 
 STATEMENT_S: Final = 86_400
 """A table without a key is read by one statement."""
@@ -65,8 +67,14 @@ BLOCK_BYTES: Final = 4 << 20
 BLOCK_ROWS: Final = 2_000
 EXACT_TRIES: Final = 100
 LOCK_WAIT_S: Final = 2
-_MOVING: Final = frozenset({"rename", "exchange", "change", "modify"})
-"""Words by which rows move to another table, or values to another column or form, and the definition may be the same afterwards."""
+_STAYING: Final = frozenset(
+    {
+        ClauseKind.ADD, ClauseKind.ADD_PARTITION, ClauseKind.DROP_COLUMN, ClauseKind.DROP_INDEX, ClauseKind.DROP_PRIMARY_KEY,
+        ClauseKind.DROP_FOREIGN_KEY, ClauseKind.DROP_CONSTRAINT, ClauseKind.DROP_PARTITION, ClauseKind.ALTER_COLUMN,
+        ClauseKind.ALTER_INDEX, ClauseKind.ALTER_CONSTRAINT,
+    }
+)  # fmt: skip
+"""The clauses of ALTER TABLE that leave each row in its table, and each value in its column and form."""
 _GONE: Final = frozenset({ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, ER.BAD_DB_ERROR})
 _TABLE_DEF_CHANGED: Final = 1412
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
@@ -497,14 +505,14 @@ class BinlogCopyUpstream:
             return CopyStart(source.position.start_point(declared=told).start_ts, told, is_exact)
 
     def moved(self, tables: Collection[TableName], start_ts: Ts, upto_ts: Ts) -> Sequence[TableName]:
-        """Walk the log for statements with a word by which rows move."""
+        """Walk the log for statements that may move rows."""
         end = self._server.end()
         if end is None:
             raise SourceError("the server writes no binlog", kind=FailureKind.REFUSED)
         if upto_ts <= start_ts:
             return []
         with closing(EventStream(self._settings, end.base_name, start_ts, bodies=False)) as feed:
-            changes = changes_until(feed, upto_ts, _MOVING)
+            changes = changes_until(feed, upto_ts, SchemaChanges(counts=may_move_rows))
         if changes is None:
             raise SourceError("the log does not show its DDLs up to the end of the copy", kind=FailureKind.UNREACHABLE)
         return [table for table in tables if changes.may_name(table)]
@@ -525,6 +533,21 @@ class BinlogCopyUpstream:
     def __exit__(self, *_: object) -> None:
         """Close the session."""
         self._server.close()
+
+
+def may_move_rows(query: str) -> bool:
+    """Whether rows may move to another table, or values to another column or form, where the definition may be the same afterwards.
+
+    Not so if the statement makes or removes tables or rows, or if all of its clauses are known: to run it again over rows that are later
+    than it is right.
+    """
+    # The reader of DDLs does not know triggers, routines and events.
+    if query.lstrip().partition(" ")[0].upper() in {"CREATE", "DROP"}:
+        return False
+    tree = parse_or_none(query)
+    if tree is not None and isinstance(tree.node, AlterTableStatement):
+        return any(clause.kind not in _STAYING for clause in tree.node.clauses)
+    return tree is None or not isinstance(tree.node, SchemaStatement)
 
 
 def _table(name: TableName, definition: str, columns: Sequence[Row], parts: Sequence[Row], shown: Sequence[str]) -> CopyTable:

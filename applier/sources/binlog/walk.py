@@ -170,15 +170,16 @@ class SchemaChanges:
     words: set[str] = field(default_factory=set)
     words_of_schemas: set[str] = field(default_factory=set)
     """The skipped statements about whole schemas."""
-    only_with: frozenset[str] = frozenset()
-    """Skip statements without any of these words; empty: skip none."""
+    counts: Callable[[str], bool] = lambda _: True
+    """Whether a statement is added."""
 
     def add(self, sql: bytes) -> None:
         """Add a statement, unless it makes and removes no table."""
-        words = _WORDS.findall(sql.decode("utf-8", "replace").casefold())
+        text = sql.decode("utf-8", "replace")
+        words = _WORDS.findall(text.casefold())
         if not words or words[0] in _OF_ROWS | _OF_SERVER or not _ACCOUNTS.isdisjoint(words[1:2]):
             return
-        if self.only_with and self.only_with.isdisjoint(words):
+        if not self.counts(text):
             return
         self.words.update(words)
         if not {"database", "schema"}.isdisjoint(words):
@@ -251,12 +252,9 @@ def first_time_s(feed: EventFeed) -> int:
                 return event.time_s
 
 
-def changes_until(feed: EventFeed, end: int, only_with: frozenset[str] = frozenset()) -> SchemaChanges | None:
-    """Collect the DDLs that are logged before ``end``, those inside of transactions too; None: the log does not tell all of them.
-
-    ``only_with``: words of which a statement must have one; empty: every statement counts.
-    """
-    finder, changes = GroupFinder(), SchemaChanges(only_with=only_with)
+def changes_until(feed: EventFeed, end: int, changes: SchemaChanges) -> SchemaChanges | None:
+    """Add the DDLs that are logged before ``end``, those inside of transactions too; None: the log does not tell all of them."""
+    finder = GroupFinder()
     while True:
         for event in feed.read(READ_WAIT_S):
             if event.kind in HEARTBEATS or event.kind == INCIDENT:
