@@ -160,8 +160,8 @@ class CopyUpstream(AbstractContextManager["CopyUpstream"], Protocol):
         """Read the chosen schemas as they are now. NeedsOperator: a chosen table cannot be copied (no SELECT, no InnoDB)."""
         ...
 
-    def open_view(self, *, exact: bool) -> StartView:
-        """Open the view of a start. ``exact``: tables without a key need an exact one; NeedsOperator if it cannot be had."""
+    def open_view(self, keyless: Sequence[TableName] = ()) -> StartView:
+        """Open the view of a start. ``keyless``: tables without a key, which need an exact one; NeedsOperator if it cannot be had."""
         ...
 
     def moved(self, tables: Collection[TableName], start_ts: Ts, upto_ts: Ts) -> Sequence[TableName]:

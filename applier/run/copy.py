@@ -93,7 +93,7 @@ def copying_for(config: Config, options: CopyOptions, shutdown: Shutdown) -> Cop
         return None
     upstream = kit.copy_upstream(config.source.selection())
     if upstream is None:
-        raise ConfigError("a copy is for a binlog: topics do not have upstream's rows", remedy=NOT_FOR_TOPICS)
+        raise ConfigError(f"{kit.server} does not have upstream's rows to copy", remedy=NOT_FOR_TOPICS)
     if kit.names_start:
         raise ConfigError("source.start names a position, and a copy begins at its own", remedy=OTHER_START)
     writer = config.sink.kit.chunk_writer(config.sink_settings())
@@ -165,22 +165,21 @@ class _InitialCopy:
         for _ in range(STARTS):
             objects = upstream.objects()
             keyless = [table for table in objects.tables if not table.key]
-            with upstream.open_view(exact=bool(keyless)) as view:
+            with upstream.open_view([table.name for table in keyless]) as view:
                 # What was read before the start holds at the start, unless a DDL has come between: then the second reading differs.
                 if _definitions(upstream.objects()) != _definitions(objects):
                     continue
-                self._make(objects, view)
-                self._copy_keyless(keyless, view)
+                self._copy_keyless(keyless, view, self._make(objects, view))
             return objects.tables
         raise NeedsOperator("upstream's definitions change faster than a copy can begin", remedy=BUSY)
 
-    def _make(self, objects: UpstreamObjects, view: StartView) -> None:
-        """Make the tables and views in the sink, and store the plan."""
+    def _make(self, objects: UpstreamObjects, view: StartView) -> CopyFence:
+        """Make the tables and views in the sink, and store the plan; return the fence of its chunks."""
         bookkeeping, start = self._components.sink.bookkeeping, view.start
         planned = self._planned(objects)
         self._make_room(planned)
         bookkeeping.loaded_dump.begin(LoadedDump(start_ts=start.start_ts, directory=start.told, loader=COPIED, loaded_by=operator()))
-        self._store.begin(start.start_ts, objects.left_out, planned)
+        fence = self._store.begin(start.start_ts, objects.left_out, planned)
         definitions = Definitions(
             sink=self._components.sink,
             selection=self._setup.selection,
@@ -205,6 +204,7 @@ class _InitialCopy:
             rows=sum(table.rows for table in objects.tables),
             left_out=", ".join(f"{kind}: {count}" for kind, count in sorted(objects.left_out.items()) if count),
         )
+        return fence
 
     def _planned(self, objects: UpstreamObjects) -> list[PlannedTable]:
         """Return tables and views under the sink's names. ConfigError: two of them would be one."""
@@ -226,12 +226,9 @@ class _InitialCopy:
         gone = {each.target: each for each in [*own, *(each for each in planned if each.target in found)]}.values()
         loader.drop([each.target for each in gone if not each.is_view], [each.target for each in gone if each.is_view])
 
-    def _copy_keyless(self, tables: Sequence[CopyTable], view: StartView) -> None:
+    def _copy_keyless(self, tables: Sequence[CopyTable], view: StartView, fence: CopyFence) -> None:
         """Copy tables without a key in the view at the start: the stream continues exactly there."""
-        row = self._store.read()
-        if row is None:
-            raise InvariantViolation("a copy has begun and is not stored")
-        fence, planner = CopyFence(row.epoch, row.attempt), CopyPlanner(tables, {})
+        planner = CopyPlanner(tables, {})
         while walk := planner.walk(1):
             self._check_running()
             self._store.plan([(walk.table, planner.bounded(walk, None))])

@@ -54,7 +54,7 @@ from applier.selection import TableSelection
 from applier.sources.binlog.decoder import BinlogDecoder
 from applier.sources.binlog.event_stream import EventStream
 from applier.sources.binlog.position import BinlogPosition, split_file_name
-from applier.sources.binlog.server import Server, failed, require
+from applier.sources.binlog.server import END_OF_MARIADB, END_OF_MYSQL, Server, failed, require
 from applier.sources.binlog.settings import BinlogSettings
 from applier.sources.binlog.source import BinlogSource
 from applier.sources.binlog.walk import SchemaChanges, changes_until
@@ -169,11 +169,11 @@ class CopySession:
     def end_of_log(self) -> Ts:
         """Return where the server writes now."""
         try:
-            rows = read_rows(self.session, "SHOW BINARY LOG STATUS")
+            rows = read_rows(self.session, END_OF_MARIADB if self.is_mariadb else END_OF_MYSQL)
         except SQLAlchemyError as error:
             if code_of(error) != ER.PARSE_ERROR:
                 raise
-            rows = read_rows(self.session, "SHOW MASTER STATUS")
+            rows = read_rows(self.session, END_OF_MARIADB)
         return _ts(_text(rows[0][0]), _text(rows[0][1])) if rows else _ts("", "")
 
     @contextmanager
@@ -430,7 +430,7 @@ class BinlogCopyUpstream:
 
     # --- where it starts -------------------------------------------------------------------------------------------
 
-    def open_view(self, *, exact: bool) -> BinlogStartView:
+    def open_view(self, keyless: Sequence[TableName] = ()) -> BinlogStartView:
         """Open the view of a start, with the least lock that makes it what is asked for: none, if that can be."""
         session = CopySession(self._settings)
         try:
@@ -438,19 +438,19 @@ class BinlogCopyUpstream:
                 if session.is_mariadb:
                     session.begin()
                     return BinlogStartView(session, CopyStart(session.place(), "", is_exact=True))
-                return BinlogStartView(session, self._mysql_start(session, exact=exact))
+                return BinlogStartView(session, self._mysql_start(session, keyless))
         except BaseException:
             session.close()
             raise
 
-    def _mysql_start(self, session: CopySession, *, exact: bool) -> CopyStart:
+    def _mysql_start(self, session: CopySession, keyless: Sequence[TableName]) -> CopyStart:
         has_gtids = str(self._server.value("GTIDs", "SELECT @@GLOBAL.gtid_mode")).upper() == "ON"
-        if has_gtids and not exact:
+        if has_gtids and not keyless:
             executed = self._executed()
             session.begin()
             return self._behind(executed, is_exact=False)
         try:
-            return self._by_log_status(session, exact=exact)
+            return self._by_log_status(session, exact=bool(keyless))
         except SourceError as error:
             if error.facts.get("code") not in DENIED:
                 raise
@@ -460,7 +460,7 @@ class BinlogCopyUpstream:
                     remedy=_BACKUP_ADMIN,
                     address=self._server.address,
                 ) from error
-        return self._under_locks(session)
+        return self._under_locks(session, keyless)
 
     def _by_log_status(self, session: CopySession, *, exact: bool) -> CopyStart:
         """Ask for the position that waits for transactions that commit. If it is the same before and after, the view is exactly there."""
@@ -478,18 +478,17 @@ class BinlogCopyUpstream:
         local = json.loads(_text(self._server.value("the state of the log", "SELECT LOCAL FROM performance_schema.log_status")))
         return _ts(str(local["binary_log_file"]), str(local["binary_log_position"]))
 
-    def _under_locks(self, session: CopySession) -> CopyStart:
+    def _under_locks(self, session: CopySession, keyless: Sequence[TableName]) -> CopyStart:
         """Lock the tables without a key while the view opens: what they hold is executed, and they do not change."""
-        names = [table.name for table in self.objects().tables if not table.key]
         with CopySession(self._settings) as locking:
             try:
                 locking.run(f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}")
-                locking.run("LOCK TABLES " + ", ".join(f"{quote_table(name.schema, name.table)} READ" for name in names))
+                locking.run("LOCK TABLES " + ", ".join(f"{quote_table(name.schema, name.table)} READ" for name in keyless))
             except SQLAlchemyError as error:
                 raise NeedsOperator(
                     "tables without a key need an exact view, and they cannot be locked while it opens",
                     remedy=_EXACT,
-                    table=str(names[0]),
+                    table=str(keyless[0]),
                     cause=str(code_of(error)),
                 ) from error
             executed = self._executed()

@@ -49,6 +49,11 @@ IN_FILES: Final = Remedy(
 )
 
 
+END_OF_MYSQL: Final = "SHOW BINARY LOG STATUS"
+END_OF_MARIADB: Final = "SHOW MASTER STATUS"
+"""MySQL below 8.2 does not know the other words."""
+
+
 class LogFile(NamedTuple):
     """A binlog file that the server holds."""
 
@@ -162,7 +167,7 @@ class Server:
             # 1064: a server that does not know the new words (MySQL below 8.2, MariaDB).
             if error.facts.get("code") != ER.PARSE_ERROR:
                 raise
-            rows = self.rows("end of the binlog", "SHOW MASTER STATUS")
+            rows = self.rows("end of the binlog", END_OF_MARIADB)
         if not rows:
             return None
         name, position, *rest = rows[0]
@@ -183,7 +188,7 @@ class Server:
             ) from error
 
     def _end_rows(self) -> list[tuple[Any, ...]]:
-        return self.rows("end of the binlog", "SHOW MASTER STATUS" if self.is_mariadb else "SHOW BINARY LOG STATUS")
+        return self.rows("end of the binlog", END_OF_MARIADB if self.is_mariadb else END_OF_MYSQL)
 
     def executed(self) -> GtidSet:
         """Return its executed transactions. MariaDB: from its binlog, and for other domains from its own replication."""
