@@ -30,8 +30,9 @@ MARK = re.compile(r"INSERT INTO marks VALUES \((\d+), (\d+)\)")
 
 @pytest.fixture
 def upstream(primary):
-    """A primary with an empty table of marks."""
+    """A primary with an empty table of marks, and a file of its log without marks of earlier tests."""
     primary.clear()
+    primary.rotate()
     primary.run(f"CREATE DATABASE {SCHEMA} DEFAULT CHARACTER SET utf8mb4")
     primary.run(f"CREATE TABLE {MARKS} (writer INT, number INT, PRIMARY KEY (writer, number))")
     return primary
