@@ -383,7 +383,7 @@ WHERE name = :name AND schema_name = :schema_name AND table_name = :table_name A
 SELECT row_count, size_bytes, high_ts FROM applier.copy_chunk
 WHERE name = :name AND schema_name = :schema_name AND table_name = :table_name AND chunk = :chunk AND done_at IS NOT NULL;
 
--- copy_chunk_read: all chunks of a copy, those of a table in their order
+-- copy_chunk_read: all chunks of a copy, by table and number
 SELECT schema_name, table_name, chunk, lower_key, upper_key, row_count, size_bytes, high_ts, done_at FROM applier.copy_chunk
 WHERE name = :name ORDER BY schema_name, table_name, chunk;
 

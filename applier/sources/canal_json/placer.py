@@ -466,7 +466,7 @@ class _Columns:
             self.match(head, chosen[middle:])
 
     def rows(self, at: int) -> list[PlacedRow]:
-        """Return a row, after the one that it replaces; [] if no matcher knows it."""
+        """Return a row, and before it the row that it replaces; [] if no matcher can read it."""
         if self.keys[at] is None:
             self.match(self._rows[at][0], (at,))
         if self.keys[at] is None:
